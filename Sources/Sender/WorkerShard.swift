@@ -208,7 +208,7 @@ package final class WorkerShard {
         let isMoreAtHand = batches == ShardLimits.batchesPerTurn
         stages.gateway.pump(isMoreAtHand: isMoreAtHand)
         // Afterwards, for requests that only waited for room in the lanes.
-        if stages.coalescing.release() { stages.gateway.pump() }
+        if stages.coalescing.release() { stages.gateway.pump(isMoreAtHand: isMoreAtHand) }
         if hasRead || isMoreAtHand { turnSoon() }
     }
 

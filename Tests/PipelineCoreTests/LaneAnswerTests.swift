@@ -154,6 +154,29 @@ import Testing
         #expect(isBehindAcceptance(1) == false)
     }
 
+    @Test(
+        "The log letting go of what was dropped proves no acceptance; of what was sent it does",
+        arguments: [true, false]
+    )
+    func behindTheForgotten(isDropped: Bool) {
+        // Large, so that the log lets go of whole chunks.
+        probe.publish(60, bytes: 1000)
+        probe.lane.retainedShare = 0
+        probe.open()
+        probe.now = probe.now + .seconds(11)
+        if isDropped {
+            _ = probe.lane.takeWaiting { $0.token < 60 }
+        } else {
+            probe.send()
+            _ = probe.silence()
+        }
+        probe.evict()
+        #expect(probe.keptEntries == 0)
+        probe.publish()
+        #expect(probe.send() == [60])
+        #expect(isBehindAcceptance(60) == !isDropped)
+    }
+
     private func isBehindAcceptance(_ ordinal: UInt32) -> Bool? {
         let response = ErrorResponse(status: .invalidToken, identifier: probe.identifier(of: ordinal))
         return probe.lane.answered(response, now: probe.now, random: 0).refused?.isBehindAcceptance

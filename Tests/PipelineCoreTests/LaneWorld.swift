@@ -71,7 +71,6 @@ final class LaneWorld {
             loneCloses: Int.random(in: 2...5, using: &random)
         )
         lane = LaneStateMachine(limits: limits, firstSequence: firstSequence)
-        if seed % 3 == 0 { lane.retainedShare = FrameLog.chunkBytes }
         if options.retires { gateway.sentinelIdentifier = [.own, .zero, nil].randomElement(using: &random) ?? nil }
     }
 

@@ -58,6 +58,36 @@ struct RestingTopicTests {
         #expect((2...ShardLimits.ticksAtRest).contains(ticks))
     }
 
+    @Test("A connection that takes over at rest frees its buffers too")
+    func successorRests() throws {
+        let bench = Bench()
+        defer { bench.shard.leave() }
+        bench.assign(0)
+        try bench.bring((Bench.news, [1]))
+        bench.wait(milliseconds: 2000)
+        #expect(bench.gateway.rested == [Bench.news])
+        bench.gateway.edition = 2
+        bench.wait(milliseconds: 15_000)
+        let lanes = try lanes(of: Bench.news, in: bench)
+        #expect(lanes.binary.ownLanes[0].machine.rotation.edition == 2)
+        #expect(bench.gateway.rested == [Bench.news, Bench.news] && lanes.isAtRest)
+    }
+
+    @Test("If every other tick is late, a topic at rest is still looked at in time", arguments: [0, 1])
+    func lateTicks(parity: Int) throws {
+        let bench = Bench()
+        defer { bench.shard.leave() }
+        bench.assign(0)
+        try bench.bring((Bench.news, [1]))
+        bench.wait(milliseconds: 2000)
+        bench.gateway.edition = 2
+        let gateway = bench.shard.stages.gateway
+        for tick in 0..<2 * ShardLimits.ticksAtRest {
+            _ = gateway.tick(now: bench.shard.now, isLate: tick % 2 == parity)
+        }
+        #expect(try lanes(of: Bench.news, in: bench).binary.ownLanes[0].machine.rotation.reason == .credential)
+    }
+
     @Test("A paused topic is not at rest, nor one whose certificate is gone")
     func attended() throws {
         let bench = Bench()
@@ -116,6 +146,7 @@ struct RestingTopicTests {
             let lane = try lanes(of: bundleID, in: bench).binary.ownLanes[0]
             #expect(lane.machine.retainedShare == ShardLimits.retainedBytes / 2)
         }
+        #expect(ShardLimits.retainedShare(lanes: 10_000) == 2 * FrameLog.chunkBytes)
     }
 
     @Test("An account looks for a certificate once for a generation, and each time without one")

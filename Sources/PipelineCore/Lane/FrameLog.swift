@@ -60,7 +60,8 @@ public struct FrameLog: ~Copyable {
 
     deinit {
         entries.deallocate()
-        for chunk in chunks[firstChunk...] { memory.giveBack(chunk.base) }
+        // The shared memory is for one thread, and at a stop another may let go of the last lanes.
+        for chunk in chunks[firstChunk...] { chunk.base.deallocate() }
     }
 
     /// The identifier on the wire: sequence numbers from 0 become 1 … 2³²−1 and wrap to 1, since 0 means "could not
@@ -78,13 +79,16 @@ public struct FrameLog: ~Copyable {
     }
 
     /// Forgets entries before `limit`, whole chunks at a time, until at most `bytes` of them are kept.
-    public mutating func evict(before limit: UInt64, retaining bytes: Int) {
-        guard limit > head else { return }
+    ///
+    /// - Returns: the number of forgotten entries that were not dropped.
+    @discardableResult
+    public mutating func evict(before limit: UInt64, retaining bytes: Int) -> Int {
+        guard limit > head else { return 0 }
         let limitChunk =
             limit == tail ? chunks.count : firstChunk + Int(entry(at: limit).chunk &- firstOrdinal)
         let firstKept = limitChunk - bytes / Self.chunkBytes
-        guard firstKept > firstChunk else { return }
-        evict(before: firstKept == chunks.count ? limit : min(limit, chunks[firstKept].first))
+        guard firstKept > firstChunk else { return 0 }
+        return evict(before: firstKept == chunks.count ? limit : min(limit, chunks[firstKept].first))
     }
 
     /// Room for the next frame. The pointer is valid until the next call of any mutating method.
@@ -158,12 +162,14 @@ public struct FrameLog: ~Copyable {
     }
 
     /// Forgets every entry before `sequence`.
-    public mutating func evict(before sequence: UInt64) {
+    ///
+    /// - Returns: the number of them that were not dropped.
+    @discardableResult
+    public mutating func evict(before sequence: UInt64) -> Int {
         precondition(sequence <= tail)
-        guard sequence > head else { return }
-        if droppedCount > 0 {
-            for old in head..<sequence where entry(at: old).isDropped { droppedCount -= 1 }
-        }
+        guard sequence > head else { return 0 }
+        let live = liveCount(in: head..<sequence)
+        droppedCount -= Int(sequence - head) - live
         head = sequence
         // The last chunk is still being filled unless the log is empty.
         let needed = head == tail ? chunks.count : firstChunk + Int(entry(at: head).chunk &- firstOrdinal)
@@ -172,6 +178,7 @@ public struct FrameLog: ~Copyable {
             chunks.removeFirst(firstChunk)
             firstChunk = 0
         }
+        return live
     }
 
     /// Counts one more refusal of an entry and returns the new count (stops at 255).

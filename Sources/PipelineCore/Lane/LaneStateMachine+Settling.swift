@@ -110,8 +110,8 @@ extension LaneStateMachine {
         let handedOver = sentEnd
         if end == .certificateRefused, wasOpen, log.head <= connectionStart {
             // The gateway read nothing of this connection: nothing written was accepted, and notifications presumed
-            // from silence were presumed wrongly. (If the log has let go of a part, so much was taken, or so long ago,
-            // that the gateway must have read.)
+            // from silence were presumed wrongly. (If the log has let go of a part, so much was written, or so long
+            // ago, that the gateway must have read.)
             verdict.presumedWrong = connectionStart..<settledEnd
             settledEnd = connectionStart
         } else {
@@ -130,12 +130,13 @@ extension LaneStateMachine {
     /// them. The share of the lane counts only once the connection is proven, for a refused certificate concerns all
     /// of them.
     public mutating func evictSettled(now: MonotonicTime) {
-        guard phase == .open else { return log.evict(before: settledEnd) }
+        guard phase == .open else {
+            log.evict(before: settledEnd)
+            return
+        }
         let isProven = connectionOpenedAt + Self.certificatePatience <= now
-        log.evict(
-            before: settledEnd,
-            retaining: isProven ? min(limits.retainedBytes, retainedShare) : limits.retainedBytes
-        )
+        let kept = isProven ? min(limits.retainedBytes, retainedShare) : limits.retainedBytes
+        if log.evict(before: settledEnd, retaining: kept) > 0 { hasLetGo = true }
     }
 
     // MARK: Decisions
@@ -205,9 +206,8 @@ extension LaneStateMachine {
 
     /// The open connection had accepted something before the notification `named`.
     private func hasAccepted(before named: UInt64) -> Bool {
-        // Dropped entries were removed before their turn. If the log has let go of a part of the connection, so much
-        // was taken that something was accepted.
-        log.head > connectionStart || log.liveCount(in: connectionStart..<named) > 0
+        // Dropped entries were removed before their turn.
+        hasLetGo || log.liveCount(in: max(log.head, connectionStart)..<named) > 0
     }
 
     /// Counts a silent end against the only notification in flight; true if there were too many. With a sentinel behind

@@ -56,6 +56,8 @@ public struct LaneStateMachine: ~Copyable {
     /// A notification handed to the open connection was dropped before its fate was known. An answer that names nothing
     /// may be about it.
     var hasForgotten = false
+    /// The log has let go of a notification that was settled on the open connection.
+    var hasLetGo = false
     /// The state of a connection that takes nothing more; nil: it still does.
     var retirement: Retirement?
     /// The lane is ending, see ``finish()``.
@@ -237,6 +239,7 @@ public struct LaneStateMachine: ~Copyable {
         flushedEnd = sentEnd
         connectionStart = sentEnd
         hasForgotten = false
+        hasLetGo = false
         usedAt = now
         connectionOpenedAt = now
         acknowledgedBytes = 0

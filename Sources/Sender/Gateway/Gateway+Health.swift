@@ -10,7 +10,8 @@ extension Gateway {
     func tick(now: MonotonicTime, isLate: Bool) -> [Event] {
         var events: [Event] = []
         lastTick = now
-        ticks += 1
+        // Late ticks count for none: if every other one is late, a topic at rest must not be looked at in those alone.
+        if !isLate { ticks += 1 }
         shareRetained()
         for (index, topic) in topics.enumerated() {
             guard let topic else { continue }
@@ -32,7 +33,7 @@ extension Gateway {
     private func shareRetained() {
         guard sharesAreDue else { return }
         sharesAreDue = false
-        let share = ShardLimits.retainedBytes / binaryLanes
+        let share = ShardLimits.retainedShare(lanes: binaryLanes)
         for case .binary(let lanes)? in topics.lazy.map({ $0?.way }) { lanes.retain(share: share) }
     }
 

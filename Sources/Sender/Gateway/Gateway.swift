@@ -107,7 +107,7 @@ final class Gateway {
     /// Lets every lane with something to send do so.
     ///
     /// - Parameter isMoreAtHand: the next turn brings more, so that lanes with little wait for it, or for the tick.
-    func pump(isMoreAtHand: Bool = false) {
+    func pump(isMoreAtHand: Bool) {
         guard !isHeld else { return }
         let now = clock()
         for case let topic? in topics {
@@ -123,7 +123,7 @@ final class Gateway {
         for case let topic? in topics {
             topic.transport.hold(isHeld)
         }
-        if !isHeld { pump() }
+        if !isHeld { pump(isMoreAtHand: false) }
     }
 
     func lanesMayWrite(now: MonotonicTime) -> Bool {

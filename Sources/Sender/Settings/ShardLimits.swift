@@ -1,4 +1,5 @@
 import NIOCore
+import PipelineCore
 
 /// The fixed limits of a shard's stages. Those that operators need to change are settings instead.
 enum ShardLimits {
@@ -53,9 +54,13 @@ enum ShardLimits {
     static let tick = TimeAmount.milliseconds(20)
     /// A topic at rest is looked at in one tick of so many.
     static let ticksAtRest = 10
-    /// Bytes of presumed notifications that all lanes together keep for late answers; one lane keeps at most
-    /// ``LaneLimits/retainedBytes``.
+    /// Bytes of presumed notifications that the lanes of a shard share to keep them for late answers. Lanes of
+    /// probation, which are mostly empty, have as much each, and while a connection is young a lane keeps more
+    /// (``LaneStateMachine/evictSettled(now:)``).
     static let retainedBytes = 16 << 20
+    /// A lane's part of them: enough to name what was presumed last, however many lanes there are. The last chunk may
+    /// be almost empty, hence two.
+    static func retainedShare(lanes: Int) -> Int { max(2 * FrameLog.chunkBytes, retainedBytes / lanes) }
     /// Time between two ticks above which the event loop was held up.
     static let holdUp = Duration.milliseconds(100)
     static let commitInterval = Duration.milliseconds(500)

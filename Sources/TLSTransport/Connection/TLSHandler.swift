@@ -67,7 +67,10 @@ public final class TLSHandler: ChannelDuplexHandler {
     /// Nothing is written or read for now: frees the memory that the connection only needs for that, some 50 KiB.
     ///
     /// Call it on the channel's event loop, not from within an event of the channel.
-    public func rest() { session?.rest() }
+    ///
+    /// - Returns: false in the midst of a record, whose part keeps its memory, and without a session.
+    @discardableResult
+    public func rest() -> Bool { session?.rest() ?? false }
 
     public func handlerAdded(context: ChannelHandlerContext) {
         if context.channel.isActive {

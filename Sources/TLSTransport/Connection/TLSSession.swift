@@ -199,9 +199,11 @@ extension TLSSession {
 
 extension TLSSession {
     /// Frees the buffers of OpenSSL and of the output, unless something is in them. The next use makes them anew.
-    func rest() {
-        _ = SSL_free_buffers(ssl)
+    ///
+    /// - Returns: OpenSSL had nothing in its buffers, so that they are freed.
+    func rest() -> Bool {
         if outgoing.readableBytes == 0 { outgoing = ByteBuffer() }
+        return SSL_free_buffers(ssl) == 1
     }
 }
 

@@ -68,7 +68,7 @@ final class GatewayLane: ConnectionOwner {
     /// A connection was requested before: the next one is not the first.
     var hasConnected: Bool { attempts > 0 }
     private var isPumping = false
-    /// Something was written since the connection has freed its buffers.
+    /// Something was written since the connection has freed its buffers, its handshake if nothing else.
     private(set) var keepsBuffers = false
     /// The connection is ending: it may still bring an answer, but takes nothing more.
     private var isEnding = false
@@ -230,6 +230,7 @@ final class GatewayLane: ConnectionOwner {
     func use(_ connection: any GatewayConnection) {
         self.connection = connection
         isEnding = false
+        keepsBuffers = true
         machine.opened(now: now, random: random(), edition: edition)
         write(to: connection)
     }
