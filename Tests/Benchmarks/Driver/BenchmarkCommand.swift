@@ -54,6 +54,11 @@ struct BenchmarkError: Error, CustomStringConvertible {
     }
 }
 
+/// Prints a line of results on stdout, at once: what was measured so far is there if the run is ended.
+func printResult(_ line: String) {
+    FileHandle.standardOutput.write(Data("\(line)\n".utf8))
+}
+
 /// Says something on stderr.
 func say(_ text: String) {
     FileHandle.standardError.write(Data("bench: \(text)\n".utf8))

@@ -42,7 +42,7 @@ struct HTTP2BenchmarkCommand: ParsableCommand {
             let brokers = try servers.startBroker(partitions: partitions)
             var scenario = try HTTP2Scenario(servers: servers, brokers: brokers, connections: connections)
             let report = try scenario.run(rounds: rounds, notifications: notifications)
-            print(try report.line())
+            printResult(try report.line())
             if judge { try BenchmarkCommand.judge(missed: report.missedTargets) }
         }
     }

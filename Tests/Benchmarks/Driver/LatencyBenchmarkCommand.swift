@@ -59,7 +59,7 @@ struct LatencyBenchmarkCommand: ParsableCommand {
             let brokers = try kafka ?? servers.startFrontBroker(topic: "push.requests", partitions: partitions)
             var scenario = try LatencyScenario(servers: servers, brokers: brokers, rate: rate)
             let report = try scenario.run(rounds: rounds, seconds: seconds, partitions: partitions)
-            print(try report.line())
+            printResult(try report.line())
             if judge { try BenchmarkCommand.judge(missed: report.missedTargets) }
         }
     }

@@ -61,7 +61,7 @@ struct PublishBenchmarkCommand: ParsableCommand {
             let brokers = try servers.startBroker(partitions: partitions)
             let scenario = try PublishScenario(servers: servers, brokers: brokers, tokens: tokens, records: records)
             let report = try scenario.run(rounds: rounds, languages)
-            print(try report.line())
+            printResult(try report.line())
             if judge { try BenchmarkCommand.judge(missed: report.missedTargets) }
         }
     }

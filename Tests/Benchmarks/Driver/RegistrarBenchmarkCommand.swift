@@ -44,7 +44,7 @@ struct RegistrarBenchmarkCommand: ParsableCommand {
             let brokers = try servers.startFrontBroker(topic: "push.registrations", partitions: partitions)
             let scenario = try RegistrarScenario(servers: servers, brokers: brokers, registrations: registrations)
             let report = try scenario.run(rounds: rounds)
-            print(try report.line())
+            printResult(try report.line())
             if judge { try BenchmarkCommand.judge(missed: report.missedTargets) }
         }
     }

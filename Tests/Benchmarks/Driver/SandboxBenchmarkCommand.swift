@@ -57,7 +57,7 @@ struct SandboxBenchmarkCommand: ParsableCommand {
                 beside: beside
             )
             let report = try scenario.run(rounds: rounds, notifications: notifications, held: held)
-            print(try report.line())
+            printResult(try report.line())
             if judge { try BenchmarkCommand.judge(missed: report.missedTargets) }
         }
     }

@@ -55,7 +55,7 @@ struct TokensBenchmarkCommand: ParsableCommand {
                 .init(rounds: rounds, notifications: notifications)
             )
             report.sending = try sending.run()
-            print(try report.line())
+            printResult(try report.line())
             if judge { try BenchmarkCommand.judge(missed: report.missedTargets) }
         }
     }

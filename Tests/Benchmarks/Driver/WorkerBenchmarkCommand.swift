@@ -107,7 +107,7 @@ struct WorkerBenchmarkCommand: ParsableCommand {
                 brokers: try servers.startBroker(partitions: partitions)
             )
             let report = try scenario.run(rounds: rounds, notifications: notifications ?? 300_000)
-            print(try report.line())
+            printResult(try report.line())
             return report.missedTargets
         }
         let request = WorkerScenario.Request(
@@ -119,7 +119,7 @@ struct WorkerBenchmarkCommand: ParsableCommand {
         )
         let report = try WorkerScenario(plan.beside(beside), servers: servers, request).run()
         say("\n\(report.table)")
-        print(try report.line())
+        printResult(try report.line())
         return report.missedTargets
     }
 }

@@ -25,7 +25,7 @@ struct WorkersBenchmarkCommand: ParsableCommand {
     var seconds = 5
 
     @Option(help: "Notifications a second for each worker.")
-    var rate = 50_000
+    var rate = 20_000
 
     @Flag(inversion: .prefixedNo, help: "Exit with 1 when a target is missed.")
     var judge = true
@@ -51,7 +51,7 @@ struct WorkersBenchmarkCommand: ParsableCommand {
             let brokers = try servers.startFrontBroker(topic: "push.requests", partitions: partitions)
             var scenario = try WorkersScenario(servers: servers, brokers: brokers, rate: rate)
             let report = try scenario.run(rounds: rounds, seconds: seconds, partitions: partitions)
-            print(try report.line())
+            printResult(try report.line())
             if judge { try BenchmarkCommand.judge(missed: report.missedTargets) }
         }
     }
