@@ -175,6 +175,23 @@ import Testing
         probe.publish()
         #expect(probe.send() == [60])
         #expect(isBehindAcceptance(60) == !isDropped)
+        probe.publish()
+        #expect(probe.openAndSend() == [61])
+        #expect(isBehindAcceptance(61) == false, "what was let go of was on the connection before")
+    }
+
+    @Test("A refused certificate takes all back that was presumed, also if the log let go of what was dropped before")
+    func refusedBehindTheForgotten() {
+        let probe = LaneProbe(retainedBytes: 0)
+        probe.publish(60, bytes: 1000)
+        probe.open()
+        _ = probe.lane.takeWaiting { $0.token < 60 }
+        probe.evict()
+        #expect(probe.keptEntries == 0)
+        probe.publish()
+        #expect(probe.send() == [60])
+        #expect(probe.silence().presumed == [60])
+        #expect(probe.end(.certificateRefused).presumedWrong == [60])
     }
 
     private func isBehindAcceptance(_ ordinal: UInt32) -> Bool? {

@@ -71,6 +71,7 @@ final class LaneWorld {
             loneCloses: Int.random(in: 2...5, using: &random)
         )
         lane = LaneStateMachine(limits: limits, firstSequence: firstSequence)
+        if seed % 3 == 0 { lane.retainedShare = 2 * FrameLog.chunkBytes }
         if options.retires { gateway.sentinelIdentifier = [.own, .zero, nil].randomElement(using: &random) ?? nil }
     }
 

@@ -108,12 +108,13 @@ extension LaneStateMachine {
             phase = .waiting(until: now + limits.topicBackoff.delay(failures: failures, random: random))
         }
         let handedOver = sentEnd
-        if end == .certificateRefused, wasOpen, log.head <= connectionStart {
+        if end == .certificateRefused, wasOpen, !hasLetGo {
             // The gateway read nothing of this connection: nothing written was accepted, and notifications presumed
-            // from silence were presumed wrongly. (If the log has let go of a part, so much was written, or so long
-            // ago, that the gateway must have read.)
-            verdict.presumedWrong = connectionStart..<settledEnd
-            settledEnd = connectionStart
+            // from silence were presumed wrongly. (If the log has let go of some, so much was written, or so long ago,
+            // that the gateway must have read.)
+            let start = max(log.head, connectionStart)
+            verdict.presumedWrong = start..<settledEnd
+            settledEnd = start
         } else {
             settleUnknown(upTo: sentEnd, into: &verdict)
         }
