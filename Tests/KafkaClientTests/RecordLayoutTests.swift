@@ -50,7 +50,7 @@ import Testing
     func otherBytes() {
         #expect(!hasNoHeaders(between: varint(111), value: 110, behind: [0]))
         #expect(!hasNoHeaders(between: [], value: 110, behind: [0]))
-        #expect(!hasNoHeaders(between: [0xDC], value: 110, behind: [0]), "a varint that goes on")
+        #expect(!hasNoHeaders(between: [0xDC], value: 46, behind: [0]), "a varint that goes on")
         #expect(!hasNoHeaders(between: [0xDC, 0x81, 0x80, 0x80, 0x80, 0], value: 110, behind: [0]), "six bytes")
         #expect(!hasNoHeaders(between: [0x5C, 1], value: 110, behind: [0]), "one that ends before the value")
     }

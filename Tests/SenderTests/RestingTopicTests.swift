@@ -12,6 +12,19 @@ struct RestingTopicTests {
         try #require(bench.shard.stages.gateway.all.first { $0.topic.bundleID == bundleID })
     }
 
+    private func lane(of bundleID: String, in bench: Bench) throws -> GatewayLane {
+        try lanes(of: bundleID, in: bench).binary.ownLanes[0]
+    }
+
+    /// A worker that has sent a notification of one topic, which is at rest since.
+    private func benchAtRest() throws -> Bench {
+        let bench = Bench()
+        bench.assign(0)
+        try bench.bring((Bench.news, [1]))
+        bench.wait(milliseconds: 2000)
+        return bench
+    }
+
     @Test("A topic is at rest when all has settled and the connection has freed its buffers, once for all writes")
     func rests() throws {
         let bench = Bench()
@@ -42,16 +55,13 @@ struct RestingTopicTests {
 
     @Test("A topic at rest is looked at in one tick of ten: a replaced certificate is seen within that")
     func oneTickOfTen() throws {
-        let bench = Bench()
+        let bench = try benchAtRest()
         defer { bench.shard.leave() }
-        bench.assign(0)
-        try bench.bring((Bench.news, [1]))
-        bench.wait(milliseconds: 2000)
-        let machine = { try lanes(of: Bench.news, in: bench).binary.ownLanes[0] }
-        #expect(try machine().machine.rotation.edition == 1)
+        let lane = try lane(of: Bench.news, in: bench)
+        #expect(lane.machine.rotation.edition == 1)
         bench.gateway.edition = 2
         var ticks = 0
-        while try machine().machine.rotation.reason != .credential, ticks < 50 {
+        while lane.machine.rotation.reason != .credential, ticks < 50 {
             bench.wait(milliseconds: 20)
             ticks += 1
         }
@@ -60,11 +70,8 @@ struct RestingTopicTests {
 
     @Test("A connection that takes over at rest frees its buffers too")
     func successorRests() throws {
-        let bench = Bench()
+        let bench = try benchAtRest()
         defer { bench.shard.leave() }
-        bench.assign(0)
-        try bench.bring((Bench.news, [1]))
-        bench.wait(milliseconds: 2000)
         #expect(bench.gateway.rested == [Bench.news])
         bench.gateway.edition = 2
         bench.wait(milliseconds: 15_000)
@@ -75,17 +82,14 @@ struct RestingTopicTests {
 
     @Test("If every other tick is late, a topic at rest is still looked at in time", arguments: [0, 1])
     func lateTicks(parity: Int) throws {
-        let bench = Bench()
+        let bench = try benchAtRest()
         defer { bench.shard.leave() }
-        bench.assign(0)
-        try bench.bring((Bench.news, [1]))
-        bench.wait(milliseconds: 2000)
         bench.gateway.edition = 2
         let gateway = bench.shard.stages.gateway
         for tick in 0..<2 * ShardLimits.ticksAtRest {
             _ = gateway.tick(now: bench.shard.now, isLate: tick % 2 == parity)
         }
-        #expect(try lanes(of: Bench.news, in: bench).binary.ownLanes[0].machine.rotation.reason == .credential)
+        #expect(try lane(of: Bench.news, in: bench).machine.rotation.reason == .credential)
     }
 
     @Test("A paused topic is not at rest, nor one whose certificate is gone")
@@ -138,12 +142,12 @@ struct RestingTopicTests {
         try bench.bring((Bench.news, [1]))
         bench.wait(milliseconds: 100)
         #expect(
-            try lanes(of: Bench.news, in: bench).binary.ownLanes[0].machine.retainedShare == ShardLimits.retainedBytes
+            try lane(of: Bench.news, in: bench).machine.retainedShare == ShardLimits.retainedBytes
         )
         try bench.bring((Bench.sport, [2]))
         bench.wait(milliseconds: 100)
         for bundleID in [Bench.news, Bench.sport] {
-            let lane = try lanes(of: bundleID, in: bench).binary.ownLanes[0]
+            let lane = try lane(of: bundleID, in: bench)
             #expect(lane.machine.retainedShare == ShardLimits.retainedBytes / 2)
         }
         #expect(ShardLimits.retainedShare(lanes: 10_000) == 2 * FrameLog.chunkBytes)

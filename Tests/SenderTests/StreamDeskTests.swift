@@ -28,7 +28,7 @@ struct StreamDeskTests {
     /// Opens one connection more than there is, with a request of the lane, which is the pilot on a new connection.
     private func connect(_ desk: ScriptedDesk, _ lane: StreamLane) throws -> ScriptedStreams {
         try desk.append(1, to: lane)
-        lane.pump(now: desk.now)
+        lane.pump(now: desk.now, isMoreAtHand: false)
         desk.pass(.seconds(3))
         return try #require(desk.open().first)
     }
@@ -39,7 +39,7 @@ struct StreamDeskTests {
         let lane = desk.makeLane(Self.news, .certificate(bundleID: Self.news))
         let connection = try connect(desk, lane)
         try desk.append(199, to: lane)
-        lane.pump(now: desk.now)
+        lane.pump(now: desk.now, isMoreAtHand: false)
         #expect(connection.writes == [1, 64, 64, 64, 7])
     }
 
@@ -49,7 +49,7 @@ struct StreamDeskTests {
         let lane = desk.makeLane(Self.news, .certificate(bundleID: Self.news))
         let connection = try connect(desk, lane)
         try desk.append(199, to: lane)
-        lane.pump(now: desk.now)
+        lane.pump(now: desk.now, isMoreAtHand: false)
         let addresses = connection.bodies.map { body in body.withUnsafeReadableBytes { $0.baseAddress } }
         // The first request is of a record of its own.
         #expect(addresses.count == 200 && Set(addresses.dropFirst()).count == 1)
@@ -63,7 +63,7 @@ struct StreamDeskTests {
         let first = try connect(desk, lane)
         first.refusal = .sessionIsEnding
         try desk.append(10, to: lane)
-        lane.pump(now: desk.now)
+        lane.pump(now: desk.now, isMoreAtHand: false)
         #expect(first.requestCount == 1 && lane.waitingCount == 10)
         let second = try #require(desk.open().first)
         #expect(second.requestCount == 10 && lane.waitingCount == 0)
@@ -76,7 +76,7 @@ struct StreamDeskTests {
         news.suspend()
         news.admitProbe()
         try desk.append(1, to: sport)
-        sport.pump(now: desk.now)
+        sport.pump(now: desk.now, isMoreAtHand: false)
         #expect(desk.asked == [.init(bundleID: Self.sport, purpose: .first)])
     }
 
@@ -102,7 +102,7 @@ struct StreamDeskTests {
         shared.acceptAll()
         for lane in [news, sport] {
             try desk.append(1, to: lane)
-            lane.pump(now: desk.now)
+            lane.pump(now: desk.now, isMoreAtHand: false)
         }
         #expect(shared.requestCount == 3)
         shared.end()
@@ -123,7 +123,7 @@ struct StreamDeskTests {
         let shared = try connect(desk, sport)
         shared.end()
         try desk.append(1, to: news)
-        news.pump(now: desk.now)
+        news.pump(now: desk.now, isMoreAtHand: false)
         desk.pass(.milliseconds(20))
         #expect(desk.open().map { $0.party === sport.party } == [true])
         desk.pass(.milliseconds(180))

@@ -82,15 +82,9 @@ struct WorkersScenario {
         let earlier = try setting.sink.totals().notifications
         let (workers, assigned) = try startWorkers(count)
         published += try pace.stop().lateness.count
-        // Repetitions of former workers' notifications count as well, so that the sum may be there before the first.
-        let arrivedAtStart = try setting.sink.wait(
-            notifications: max(published, earlier + 1),
-            milliseconds: Limit.arrivalMilliseconds
-        )
+        _ = try awaitPublished(since: earlier)
         let start = try setting.sink.latency().firstNanoseconds
-        guard arrivedAtStart.notifications >= published, start > 0 else {
-            throw BenchmarkError("\(published) notifications were published, \(arrivedAtStart.notifications) arrived")
-        }
+        guard start > 0 else { throw BenchmarkError("nothing arrived from \(count) workers") }
 
         pace = try startPublishing(rate: count * rate, workers: count)
         poll(nil, 0, Limit.warmUpMilliseconds)
@@ -163,13 +157,7 @@ struct WorkersScenario {
     private mutating func takeRest(into report: inout WorkersReport) throws {
         let earlier = try setting.sink.totals().notifications
         let (workers, _) = try startWorkers(1)
-        var total = try setting.sink.wait(
-            notifications: max(published, earlier + 1),
-            milliseconds: Limit.arrivalMilliseconds
-        )
-        guard total.notifications >= published else {
-            throw BenchmarkError("\(published) notifications were published, \(total.notifications) arrived")
-        }
+        var total = try awaitPublished(since: earlier)
         var last = 0
         while total.notifications > last {
             last = total.notifications
@@ -177,6 +165,19 @@ struct WorkersScenario {
         }
         report.duplicates = total.notifications - published
         _ = try stop(workers)
+    }
+
+    /// Waits until as many have arrived as were published, and one at least beyond the `earlier` ones: repetitions of
+    /// former workers' notifications count as well, so that the sum may be there before the first of the present ones.
+    private func awaitPublished(since earlier: Int) throws -> Sink.Totals {
+        let total = try setting.sink.wait(
+            notifications: max(published, earlier + 1),
+            milliseconds: Limit.arrivalMilliseconds
+        )
+        guard total.notifications >= published else {
+            throw BenchmarkError("\(published) notifications were published, \(total.notifications) arrived")
+        }
+        return total
     }
 
     private static func cpu(of workers: [ChildProcess]) throws -> Double {

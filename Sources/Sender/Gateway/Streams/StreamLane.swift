@@ -97,7 +97,7 @@ final class StreamLane: TopicTransport {
 
     // MARK: Sending
 
-    func pump(now: MonotonicTime, isMoreAtHand: Bool = false) {
+    func pump(now: MonotonicTime, isMoreAtHand: Bool) {
         guard queue.waitingCount > 0 else { return }
         party?.list(self)
         party?.pump(now: now)
