@@ -51,7 +51,7 @@ struct FrontBrokerTests {
         try LatencyBenchmarkCommand.parse([]).validate()
         _ = try LatencyBenchmarkCommand.parse(["--partitions", "1", "--kafka", "b:1"])
         #expect(throws: (any Error).self) { try RegistrarBenchmarkCommand.parse(["--partitions", "4"]) }
-        #expect(throws: (any Error).self) { try WorkersBenchmarkCommand.parse(["--partitions", "24"]) }
+        #expect(throws: (any Error).self) { try WorkersBenchmarkCommand.parse(["--partitions", "9"]) }
         #expect(throws: (any Error).self) { try LatencyBenchmarkCommand.parse(["--partitions", "7"]) }
     }
 }
