@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help deps program build test demo bench bench-sandbox bench-badtokens bench-tokens bench-isolation bench-http2 \
+.PHONY: help deps program build test check demo bench bench-sandbox bench-badtokens bench-tokens bench-isolation bench-http2 \
     bench-scaling bench-publish chaos soak simulate fuzz lint schema-check deploy-check sbom generate \
     clean
 
@@ -21,6 +21,8 @@ KAFKA ?=
 REDIS ?=
 # More arguments for the program, for instance ARGS="--rounds 1".
 ARGS ?=
+# The target that `make check` builds and tests.
+TARGET ?=
 # Only tests whose name matches, for instance FILTER=KafkaClientTests.
 FILTER ?=
 # The number of worlds to simulate, and the first one's seed.
@@ -32,14 +34,14 @@ SECONDS ?= 60
 MINUTES ?= 10
 
 # Settings of one command stay out of the environment: a build plans everything anew when that differs from the last.
-unexport MAKEFLAGS MFLAGS MAKEOVERRIDES JOBS KAFKA REDIS ARGS FILTER SEEDS SEED SECONDS MINUTES
+unexport MAKEFLAGS MFLAGS MAKEOVERRIDES JOBS KAFKA REDIS ARGS TARGET FILTER SEEDS SEED SECONDS MINUTES
 
 help: ## list the commands
 	@echo 'make COMMAND, one of:'
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-17s%s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 	@echo 'demo and bench take KAFKA=host:port, demo also REDIS=url; both, bench-sandbox, bench-badtokens, bench-tokens,'
-	@echo 'bench-isolation, bench-http2, bench-publish and chaos ARGS="…"; test takes FILTER=name, fuzz SECONDS=n,'
-	@echo 'simulate SEEDS=n SEED=s, soak MINUTES=n'
+	@echo 'bench-isolation, bench-http2, bench-publish and chaos ARGS="…"; test and check take FILTER=name, check TARGET=name,'
+	@echo 'fuzz SECONDS=n, simulate SEEDS=n SEED=s, soak MINUTES=n'
 
 deps: ## install what is missing (Debian packages, .venv) and say what
 	@Deploy/dependencies.sh
@@ -78,6 +80,15 @@ build: .build/all.built ## build everything, tests and benchmarks included
 
 test: build ## run all tests
 	@Tests/run.sh $(BIN)/belfryPackageTests.xctest '$(FILTER)'
+
+# Debug builds are incremental by file. The scratch path is of its own: a build of another kind plans everything anew.
+CHECK_BUILD := .build-check
+check: deps ## build and test TARGET=name alone, with what it stands on: after a change of a rule
+	@test -n '$(TARGET)' || { echo 'make check TARGET=name: a target of Package.swift, for instance PipelineCore' >&2; exit 1; }
+	@export BELFRY_CHECK='$(TARGET)'; swift build --scratch-path $(CHECK_BUILD) -j $(JOBS) \
+	    -debug-info-format none --product belfryPackageTests 2> >(awk '$(UNDECLARED)' >&2)
+	@mkdir -p .build
+	@Tests/run.sh $(CHECK_BUILD)/debug/belfryPackageTests.xctest '$(if $(FILTER),$(FILTER),.)'
 
 demo: program ## run the whole story from Kafka to a device and back, and check the books
 	@$(BIN)/belfry demo $(if $(KAFKA),--kafka '$(KAFKA)') $(if $(REDIS),--redis '$(REDIS)') $(ARGS)
@@ -159,4 +170,4 @@ generate: ## generate the Protobuf code in Sources from Schemas (needs protoc)
 	@Schemas/generate.sh
 
 clean: ## remove what was built; .venv stays
-	rm -rf .build .build-fuzz .build-producer Tests/ProducerPackage/Package.resolved
+	rm -rf .build .build-check .build-fuzz .build-producer Tests/ProducerPackage/Package.resolved

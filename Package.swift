@@ -20,6 +20,15 @@ let role: [Target.Dependency] = [
     "RedisClient", "SocketErrors", "TLSTransport", logging, nioCore, nioPosix,
 ]
 
+let roleTests =
+    role + [
+        "PipelineTestSupport", "PortTestSupport", "TestSupport", "TokenState", lifecycle, nioEmbedded, protobuf,
+    ]
+let benchmark: [Target.Dependency] =
+    [
+        "KafkaClient", "LocalPipeline", "PushSchemas", "PushTopics", "TLSTransport", "Workbench", argumentParser,
+    ] + nio
+
 let package = Package(
     name: "belfry",
     platforms: [.macOS(.v26)],
@@ -168,19 +177,13 @@ let package = Package(
         // The price of bad tokens.
         .executableTarget(
             name: "belfry-bench-badtokens",
-            dependencies: [
-                "KafkaClient", "LocalPipeline", "PushSchemas", "PushTopics", "TLSTransport", "Workbench",
-                argumentParser, protobuf,
-            ] + nio,
+            dependencies: benchmark + [protobuf],
             path: "Tests/Benchmarks/BadTokens"
         ),
         // The price of one sick topic for a healthy one.
         .executableTarget(
             name: "belfry-bench-isolation",
-            dependencies: [
-                "APNsProtocol", "HTTP2Transport", "KafkaClient", "LocalPipeline", "PushSchemas", "PushTopics",
-                "TLSTransport", "Workbench", argumentParser,
-            ] + nio,
+            dependencies: benchmark + ["APNsProtocol", "HTTP2Transport"],
             path: "Tests/Benchmarks/Isolation"
         ),
         // Chaos on real processes.
@@ -290,31 +293,14 @@ let package = Package(
         ),
         .testTarget(
             name: "PushTopicsTests",
-            dependencies: [
-                "BelfrySupport", "CRdKafka", "KafkaClient", "KafkaTestSupport", "PipelineCore", "PipelineTestSupport",
-                "PortTestSupport", "PushSchemas", "PushTopics", "RedisClient", "SeededNumbers", logging,
-            ]
+            dependencies: roleTests + ["CRdKafka", "KafkaTestSupport", "SeededNumbers"]
         ),
-        .testTarget(
-            name: "TokenStateTests",
-            dependencies: role + [
-                "BelfryTools", "PipelineTestSupport", "PortTestSupport", "TestSupport", "TokenState", nioEmbedded,
-            ]
-        ),
+        .testTarget(name: "TokenStateTests", dependencies: roleTests + ["BelfryTools"]),
         .testTarget(
             name: "SenderTests",
-            dependencies: role + [
-                "HTTP2Transport", "PipelineTestSupport", "PortTestSupport", "RequestRules", "SeededNumbers", "Sender",
-                "TestSupport", "TokenState", nioEmbedded,
-            ]
+            dependencies: roleTests + ["HTTP2Transport", "RequestRules", "SeededNumbers", "Sender"]
         ),
-        .testTarget(
-            name: "TokenRolesTests",
-            dependencies: [
-                "PipelineTestSupport", "PortTestSupport", "TestSupport", "TokenRoles", "TokenState", nioEmbedded,
-                protobuf,
-            ] + role
-        ),
+        .testTarget(name: "TokenRolesTests", dependencies: roleTests + ["TokenRoles"]),
         .testTarget(
             name: "BelfryToolsTests",
             dependencies: [
@@ -374,6 +360,20 @@ for (folder, libraries) in programsInC.sorted(by: { $0.key < $1.key }) {
             linkerSettings: libraries.map { .linkedLibrary($0) }
         )
     )
+}
+
+// `make check TARGET=name` cuts the package down to that target, its dependencies and its tests.
+if let checked = Context.environment["BELFRY_CHECK"] {
+    var wanted: Set = [checked, "\(checked)Tests"]
+    var unvisited = Array(wanted)
+    while let name = unvisited.popLast() {
+        for case .byNameItem(let dependency, _) in package.targets.first(where: { $0.name == name })?.dependencies ?? []
+        where wanted.insert(dependency).inserted {
+            unvisited.append(dependency)
+        }
+    }
+    package.targets.removeAll { !wanted.contains($0.name) }
+    package.products = []
 }
 
 // Warnings are errors in every target of ours.
