@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""Renders Deploy/kubernetes and the chart in Deploy/helm, and holds them against each other and against house rules.
+"""Renders the chart in Deploy/helm with its files of values, and holds the objects against house rules.
 
-Prints a line for each difference; exit code 1 if there is one. What was rendered is left in the directory that is the
+Prints a line for each finding; exit code 1 if there is one. What was rendered is left in the directory that is the
 argument: objects that Kubernetes' own schemas know in `objects.yaml`, those of KEDA in `keda-*.yaml`, and their queries
 as rules for Prometheus in `rules.yaml`.
 """
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -16,9 +15,9 @@ import yaml
 import deploy_check
 
 DEPLOY = Path(__file__).resolve().parent.parent / "Deploy"
-# Each kustomization with the chart's values that stand for it, beside the chart's own, and its namespace.
+# The files of values of each variant, beside the chart's own, and its namespace.
 VARIANTS = {
-    "base": ([], "belfry"),
+    "plain": ([], "belfry"),
     "production": (["values-production.yaml"], "belfry"),
     "production-tls": (["values-production.yaml", "values-tls.yaml"], "belfry"),
     "development": (["values-development.yaml"], "belfry-development"),
@@ -31,56 +30,16 @@ CONFIGURATION = "belfry.yaml"
 # Of a role, and of the console.
 PORTS = {"operations": 9464, "page": 2189}
 
-# The end of the configuration's name changes with its content; kustomize and the chart make it in ways of their own.
-GENERATED = re.compile(rf"^({RELEASE}-config)-[0-9a-z]{{10}}$")
-
-
-def plain(value):
-    """The value without what two tools may write differently."""
-    if isinstance(value, dict):
-        return {
-            key: yaml.safe_load(inner) if key == CONFIGURATION else plain(inner) for key, inner in value.items()
-        }
-    if isinstance(value, list):
-        return [plain(inner) for inner in value]
-    return GENERATED.sub(r"\1", value) if isinstance(value, str) else value
-
 
 def by_name(objects):
-    return {f"{one['kind']} {plain(one['metadata']['name'])}": one for one in objects}
-
-
-def paths(left, right, place=""):
-    """The places at which two plain values differ."""
-    if isinstance(left, dict) and isinstance(right, dict):
-        for key in sorted(left.keys() | right.keys()):
-            if key not in left or key not in right:
-                yield f"{place}.{key}"
-            else:
-                yield from paths(left[key], right[key], f"{place}.{key}")
-    elif isinstance(left, list) and isinstance(right, list) and len(left) == len(right):
-        for index, (one, other) in enumerate(zip(left, right)):
-            yield from paths(one, other, f"{place}[{index}]")
-    elif left != right:
-        yield place
-
-
-def render_differences(kustomized, charted):
-    """The chart renders to the same objects."""
-    left, right = by_name(kustomized), by_name(charted)
-    for name in sorted(left.keys() - right.keys()):
-        yield f"{name}: the chart lacks it"
-    for name in sorted(right.keys() - left.keys()):
-        yield f"{name}: the chart alone has it"
-    for name in sorted(left.keys() & right.keys()):
-        for place in paths(plain(left[name]), plain(right[name])):
-            yield f"{name}{place}: the chart has it otherwise"
+    return {f"{one['kind']} {one['metadata']['name']}": one for one in objects}
 
 
 def pod_faults(name, component, pod):
     """House rules for the pods of a role, or of the console."""
     (container,) = pod["containers"]
     own, security, variables = pod["securityContext"], container["securityContext"], container.get("env", [])
+    mounts = tuple(f"{one['mountPath']}/" for one in container["volumeMounts"])
     speaks_tls = any(one["name"] == "BELFRY_OPERATIONS_CERTIFICATE" for one in variables)
     # The console waits for nobody: it is ready when it lives.
     port_name, ready = ("page", "/livez") if component == CONSOLE else ("operations", "/readyz")
@@ -97,6 +56,11 @@ def pod_faults(name, component, pod):
         "requests no CPU": "cpu" in container["resources"].get("requests", {}),
         "mounts something that it can write to": all(m.get("readOnly") for m in container["volumeMounts"]),
         "has a secret in its environment": all("value" in v for v in variables),
+        "is told to read a file that is not mounted": all(
+            v["value"].startswith(mounts) for v in variables if v.get("value", "").startswith("/")
+        ),
+        "is started in another way": component == CONSOLE
+        or container["args"] == [component, "--config", f"/etc/belfry/{CONFIGURATION}"],
         "has an image without a version": re.search(r":[0-9][^:/]*$", container["image"]),
         "is asked for its readiness in another way": probe(container, "readinessProbe") == (ready, *port),
         "is asked for its life in another way": probe(container, "livenessProbe") == ("/livez", *port),
@@ -179,12 +143,6 @@ def rules(asked):
     return {"groups": [{"name": "keda", "rules": made}]}
 
 
-def kustomized(variant):
-    folder = DEPLOY / "kubernetes" / variant
-    text = subprocess.run(["kubectl", "kustomize", folder], check=True, capture_output=True, text=True).stdout
-    return [one for one in yaml.safe_load_all(text) if one]
-
-
 def merged(first, second):
     """Values as Helm merges them: those of the later file win, mapping by mapping."""
     shared = [key for key in first.keys() & second.keys() if isinstance(second[key], dict)]
@@ -217,12 +175,9 @@ def main(scratch):
     known = deploy_check.documented_metrics((DEPLOY / "README.md").read_text())
     found, native, asked = lint(), [], []
     for variant, (values, namespace) in VARIANTS.items():
-        objects = kustomized(variant)
-        for finding in [
-            *render_differences(objects, charted(values, namespace)), *object_faults(objects),
-            *console_faults(objects), *query_faults(objects, known),
-        ]:
-            found.append(f"Deploy/kubernetes/{variant}: {finding}")
+        objects = charted(values, namespace)
+        for finding in [*object_faults(objects), *console_faults(objects), *query_faults(objects, known)]:
+            found.append(f"Deploy/helm, {variant}: {finding}")
         asked += queries(objects)
         for one in objects:
             if one["apiVersion"].startswith("keda.sh/"):
@@ -232,7 +187,7 @@ def main(scratch):
     (scratch / "objects.yaml").write_text(yaml.safe_dump_all(native))
     (scratch / "rules.yaml").write_text(yaml.safe_dump(rules(asked)))
     if not asked:
-        found.append("Deploy/kubernetes: KEDA asks Prometheus nothing")
+        found.append("Deploy/helm: KEDA asks Prometheus nothing")
     for finding in found:
         print(finding)
     return 1 if found else 0

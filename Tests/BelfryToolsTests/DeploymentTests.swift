@@ -4,25 +4,27 @@ import Yams
 @testable import BelfrySupport
 @testable import BelfryTools
 
-/// Kubernetes' objects and systemd's units beside the program that they start.
+/// The chart for Kubernetes and systemd's units beside the program that they start.
 @Suite struct DeploymentTests {
     private typealias Object = [String: Any]
 
     /// Threads, buffers of the Kafka clients and the like, beside the memory that a worker's configuration bounds.
     private static let otherMemoryBytes = 256 << 20
 
-    private static let variants = ["base", "production", "development"]
+    /// Files of values of the chart that hold a configuration.
+    private static let variants = ["values", "values-production", "values-development"]
 
-    private func configuration(_ path: String) throws -> BelfryConfiguration {
-        let text = try Repository.text(of: path)
-        return try BelfryConfiguration.load(yaml: text, file: path, directory: nil, variables: [:])
+    private func load(_ text: String, _ path: String) throws -> BelfryConfiguration {
+        try BelfryConfiguration.load(yaml: text, file: path, directory: nil, variables: [:])
     }
 
-    /// The Deployment of a role, of `Deploy/kubernetes/base`.
-    private func deployment(_ role: String) throws -> Object {
-        let documents = try Yams.load_all(yaml: Repository.text(of: "Deploy/kubernetes/base/\(role).yaml"))
-        let objects = try documents.map { try #require($0 as? Object) }
-        return try #require(objects.first { $0["kind"] as? String == "Deployment" })
+    private func values(_ file: String) throws -> Object {
+        try #require(Yams.load(yaml: Repository.text(of: "Deploy/helm/\(file).yaml")) as? Object)
+    }
+
+    /// The configuration in a file of values.
+    private func configuration(_ variant: String) throws -> BelfryConfiguration {
+        try load(value(values(variant), "configuration"), "\(variant).yaml")
     }
 
     private func value<Value>(_ object: Object, _ path: String...) throws -> Value {
@@ -30,15 +32,9 @@ import Yams
         return try #require(inner?[path[path.count - 1]] as? Value, "\(path)")
     }
 
-    /// The first container of a role's pods.
-    private func container(_ role: String) throws -> Object {
-        let containers: [Object] = try value(deployment(role), "spec", "template", "spec", "containers")
-        return try #require(containers.first)
-    }
-
     /// Seconds from the request to stop to the kill.
     private func grace(_ role: String) throws -> Int {
-        try value(deployment(role), "spec", "template", "spec", "terminationGracePeriodSeconds")
+        try value(values("values"), "roles", role, "terminationGracePeriodSeconds")
     }
 
     /// The settings of a unit's section `Service`, by name.
@@ -54,54 +50,37 @@ import Yams
     @Test("Every configuration in Deploy can be loaded")
     func configurations() throws {
         let paths = Repository.paths(endingIn: "belfry.yaml", below: "Deploy")
-        #expect(paths.count >= 1 + Self.variants.count)
-        for path in paths { #expect(throws: Never.self, "\(path)") { try configuration(path) } }
+        #expect(!paths.isEmpty)
+        for path in paths { #expect(throws: Never.self, "\(path)") { try load(Repository.text(of: path), path) } }
+        for variant in Self.variants { #expect(throws: Never.self, "\(variant)") { try configuration(variant) } }
     }
 
-    @Test("A role in Kubernetes listens where the probes ask, also for other pods")
-    func listening() throws {
-        for variant in Self.variants {
-            let operations = try configuration("Deploy/kubernetes/\(variant)/belfry.yaml").operations
-            #expect(operations.listen == HostPort(host: "0.0.0.0", port: 9464))
-        }
-        for role in ["worker", "registrar", "harvester"] {
-            let ports: [Object] = try value(container(role), "ports")
-            #expect(ports.map { $0["containerPort"] as? Int } == [9464])
-            let arguments: [String] = try value(container(role), "args")
-            #expect(arguments == [role, "--config", "/etc/belfry/belfry.yaml"])
-        }
+    @Test("A role in Kubernetes listens where the probes ask, also for other pods", arguments: variants)
+    func listening(variant: String) throws {
+        #expect(try configuration(variant).operations.listen == HostPort(host: "0.0.0.0", port: 9464))
     }
 
-    @Test("What the components for the operations port mount is what they tell a role to read")
-    func operationsComponents() throws {
-        for (folder, variable, setting) in [
-            ("operations-token", "BELFRY_OPERATIONS_BEARER_TOKEN_FILE", \OperationsSettings.bearerTokenFile),
-            ("operations-tls", "BELFRY_OPERATIONS_CERTIFICATE", \.certificateFile),
-        ] {
-            let text = try Repository.text(of: "Deploy/kubernetes/\(folder)/kustomization.yaml")
-            let component = try #require(Yams.load(yaml: text) as? Object)
-            let patches: [Object] = try value(component, "patches")
-            let patch: String = try value(try #require(patches.first), "patch")
-            let values = try #require(Yams.load(yaml: patch) as? [Object]).compactMap { $0["value"] as? Object }
-            let path = try #require(values.first { $0["name"] as? String == variable }?["value"] as? String)
-            let mount = try #require(values.compactMap { $0["mountPath"] as? String }.first)
-            #expect(path.hasPrefix(mount + "/"))
-            let settings = try BelfryConfiguration.load(
-                yaml: nil,
-                file: nil,
-                directory: nil,
-                variables: [variable: path],
-                requiresEnvironments: false
-            )
-            #expect(settings.operations[keyPath: setting] == path && settings.unusedVariables == [])
-        }
+    @Test("Variables of the operations port that the chart sets are settings of a role")
+    func operationsVariables() throws {
+        let template = try Repository.text(of: "Deploy/helm/templates/roles.yaml")
+        let pairs = template.matches(of: /name: (BELFRY_OPERATIONS_[A-Z_]+), value: ([^}]+)}/)
+        let settings = try BelfryConfiguration.load(
+            yaml: nil,
+            file: nil,
+            directory: nil,
+            variables: Dictionary(uniqueKeysWithValues: pairs.map { (String($0.1), String($0.2)) }),
+            requiresEnvironments: false
+        )
+        #expect(settings.operations.bearerTokenFile == "/operations/token")
+        #expect(settings.operations.certificateFile == "/operations-tls/tls-combined.pem")
+        #expect(settings.unusedVariables == [])
     }
 
     @Test("A worker's limit of memory holds what its configuration lets it take", arguments: variants)
     func memory(variant: String) throws {
-        let limit: String = try value(container("worker"), "resources", "limits", "memory")
+        let limit: String = try value(values("values"), "roles", "worker", "resources", "limits", "memory")
         let mebibytes = try #require(limit.hasSuffix("Mi") ? Int(limit.dropLast(2)) : nil)
-        let worker = try configuration("Deploy/kubernetes/\(variant)/belfry.yaml").worker
+        let worker = try configuration(variant).worker
         let needed = worker.shards * worker.shardMemoryBytes + worker.filterMemoryBytes + Self.otherMemoryBytes
         #expect(mebibytes << 20 >= needed)
         #expect(try unit("belfry@worker.service.d/role.conf")["MemoryMax"] == "\(mebibytes)M")
@@ -112,7 +91,7 @@ import Yams
         let timeout = try #require(try unit("belfry@.service")["TimeoutStopSec"])
         let underSystemd = try #require(timeout.hasSuffix("s") ? Int(timeout.dropLast()) : nil)
         for variant in Self.variants {
-            let worker = try configuration("Deploy/kubernetes/\(variant)/belfry.yaml").worker
+            let worker = try configuration(variant).worker
             let needed = worker.stopTimeout + worker.revokeDeadline + .seconds(10)
             #expect(.seconds(try grace("worker")) >= needed)
             #expect(.seconds(underSystemd) >= needed)
@@ -122,10 +101,9 @@ import Yams
         #expect(underSystemd == harvester)
     }
 
-    @Test("Kustomize and chart start the image of this version")
+    @Test("The chart starts the image of this version")
     func version() throws {
         let version = BelfryVersion.text
-        #expect(try Repository.text(of: "Deploy/kubernetes/base/kustomization.yaml").contains("newTag: \(version)}"))
         #expect(try Repository.text(of: "Deploy/helm/values.yaml").contains("\n  tag: \(version)\n"))
         let chart = try #require(Yams.load(yaml: Repository.text(of: "Deploy/helm/Chart.yaml")) as? Object)
         #expect(chart["version"] as? String == version && chart["appVersion"] as? String == version)
