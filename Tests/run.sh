@@ -34,7 +34,7 @@ else
     waiting='APIServer|AbandonedHandshake|Badge|BoundValues|Browser|CertificateStore|CoalesceScript|Conformance|Control'
     waiting+='|CourierHandler|CourierServer|DeadTokenSet|Door|FaultDoorServer|FaultScript|FaultServer|FeedbackServer'
     waiting+='|ForeignAPI|ForeignClient|ForeignDevice|ForeignPeer|FormatServer|GatewayAddresses|GatewayLane'
-    waiting+='|GatewayServer|LastWords|LayoutDocument|LedgerServer|LogCheck|LogLimit|Metrics|MissingCertificates'
+    waiting+='|GatewayServer|LastWords|LayoutDocument|LedgerServer|LogLimit|Metrics|MissingCertificates'
     waiting+='|MovingSlots|OperationsAccess|OperationsEndpoint|PageServer|PlaceRuleCheck|ProcessFigures|ProviderKeyRule'
     waiting+='|ProviderKeyStore|ProviderTokens|RecentValues|RedisServers|ReloadDesk|RoleHealth|RoleService|RoleThreads'
     waiting+='|Setup|StartFailure|TokenDirectory|TokenScripts|TokenTable|TrustServer'

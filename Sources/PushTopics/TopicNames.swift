@@ -10,8 +10,6 @@ public struct TopicNames: Sendable, Equatable {
     public var deadLetters: String
     /// Levers of single topics: see ``ControlRecord``.
     public var controls: String
-    /// Written by earlier versions; a worker checks it for leftovers.
-    package var formerlyParked: String
 
     /// - Parameter prefix: empty: the names of the contract.
     public init(prefix: String = "") {
@@ -22,7 +20,6 @@ public struct TopicNames: Sendable, Equatable {
         outcomes = prefix + "push.outcomes"
         deadLetters = prefix + "push.dead-letters"
         controls = prefix + "push.controls"
-        formerlyParked = prefix + "push.parked"
     }
 
     public init(_ settings: KafkaSettings) {

@@ -5,7 +5,7 @@ import PushTopics
 
 /// Checks of the log that a worker makes before it starts.
 ///
-/// A compacted push.requests would lose notifications, and so would leftovers of an earlier version in push.parked.
+/// A compacted push.requests would lose notifications.
 struct LogCheck {
     private let configuration: BelfryConfiguration
     private let names: TopicNames
@@ -29,7 +29,6 @@ struct LogCheck {
         defer { admin.close() }
         let settings = topicSettings(admin)
         try Self.checkCleanup(settings, of: names.requests)
-        try checkFormerlyParked(admin)
         return Self.retention(settings)
     }
 
@@ -55,36 +54,6 @@ struct LogCheck {
             "\(topic): cleanup.policy",
             found: policy,
             allowed: "delete: compaction deletes notifications that were not sent"
-        )
-    }
-
-    /// Checks push.parked for notifications of an earlier version, behind its cursor there. Nobody would send them.
-    private func checkFormerlyParked(_ admin: KafkaAdmin) throws {
-        let committed: [KafkaPartitionOffset]
-        do throws(KafkaError) {
-            guard
-                let count = try admin.partitionCounts(timeoutMilliseconds: Self.timeoutMilliseconds)[
-                    names.formerlyParked
-                ]
-            else { return }
-            committed = try admin.committed(
-                group: GroupNames(configuration).worker,
-                (0..<Int32(count)).map { KafkaTopicPartition(topic: names.formerlyParked, partition: $0) },
-                timeoutMilliseconds: Self.timeoutMilliseconds
-            )
-        } catch {
-            return logger.warning(
-                "former parked notifications could not be looked for",
-                metadata: ["error": "\(error)"]
-            )
-        }
-        // An earlier version left metadata there for as long as it had parked notifications.
-        guard let left = committed.first(where: { $0.offset >= 0 && !$0.metadata.isEmpty }) else { return }
-        throw Self.refusal(
-            names.formerlyParked,
-            found: "notifications that an earlier version parked, in partition \(left.partition) from offset "
-                + "\(left.offset)",
-            allowed: "none: run the earlier version until they have returned, then start this one"
         )
     }
 
