@@ -147,8 +147,17 @@ final class Stages {
                 return topic
             }
         )
+        let earlierLife = EarlierLife(
+            consumer: clients.consumer,
+            redis: clients.redis,
+            settings: settings,
+            counts: clients.partitionCounts,
+            logger: logger
+        )
+        commits.onStored = earlierLife.stored
         group = Group(
             consumer: clients.consumer,
+            starts: PartitionStarts(consumer: clients.consumer, earlierLife: earlierLife, logger: logger),
             settings: settings,
             directory: directory,
             feeds: feeds,

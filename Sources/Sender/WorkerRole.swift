@@ -142,7 +142,7 @@ package final class WorkerRole: Role {
         for (number, eventLoop) in readers.enumerated() {
             shards.append(
                 try await eventLoop.submit { [self, filters] in
-                    try makeShard(number, levers, filters: filters, partitions: counts[0], on: eventLoop)
+                    try makeShard(number, levers, filters: filters, partitions: counts, on: eventLoop)
                 }.get()
             )
         }
@@ -239,6 +239,7 @@ package final class WorkerRole: Role {
             if report.isDraining { obstacles.append(.init(.process, "shard \(number) drains")) }
             if !report.hasJoined { obstacles.append(.init(.kafka, "shard \(number) waits for its partitions")) }
             if report.isTokenStateReady == false { obstacles.append(.init(.redis, "shard \(number) waits for Redis")) }
+            if let obstacle = report.missingCommits(ofShard: number) { obstacles.append(obstacle) }
         }
         return obstacles
     }
@@ -249,7 +250,7 @@ package final class WorkerRole: Role {
         _ number: Int,
         _ levers: TopicControls,
         filters: DeadTokenSets?,
-        partitions: Int,
+        partitions: [Int],
         on eventLoop: any EventLoop
     ) throws -> NIOLoopBound<WorkerShard> {
         let kafka = context.configuration.kafka
@@ -296,8 +297,12 @@ package final class WorkerRole: Role {
                 },
                 filters: filters,
                 placement: KeyPlacement.Source(
-                    partitionCount: Int32(partitions),
+                    partitionCount: Int32(partitions[0]),
                     ask: PartitionCountQuestion(kafka, settings.names, logger: logger).ask(on: eventLoop)
+                ),
+                partitionCounts: EarlierLife.PartitionCounts(
+                    requests: Int32(partitions[0]),
+                    outcomes: Int32(partitions[1])
                 ),
                 controls: levers
             ),

@@ -10,7 +10,7 @@ extension WorkerShard {
         return ShardReport(
             counters: stages.counters,
             partitions: group.assigned.values.sorted { $0.number < $1.number }.map(report)
-                + group.standing.sorted().map(standing),
+                + group.standing.sorted { $0.key < $1.key }.map(standing),
             topics: group.directory.accounts.compactMap { report($0, feeds) },
             oldestUnconfirmed: group.assigned.values.flatMap { $0.feeds.values }.compactMap(\.oldestTakenAt).min()
                 .map { $0.elapsed(until: now) },
@@ -56,14 +56,15 @@ extension WorkerShard {
         return unread + max(0, last + 1 - first)
     }
 
-    private func standing(_ partition: Int32) -> ShardReport.Partition {
+    private func standing(_ partition: Int32, for reason: ShardReport.Standing) -> ShardReport.Partition {
         ShardReport.Partition(
             number: partition,
             lagRecords: nil,
             uncommitted: 0,
             behind: 0,
             unnamed: 0,
-            isStanding: true
+            isStanding: true,
+            standsFor: reason
         )
     }
 

@@ -27,6 +27,8 @@ package final class WorkerShard {
         var filters: DeadTokenSets?
         /// Nil: nobody watches whether records lie in the partitions of their keys.
         var placement: KeyPlacement.Source?
+        /// Of the Kafka topics that tell a fresh installation from one whose commits are gone.
+        var partitionCounts = EarlierLife.PartitionCounts()
         /// The levers of push.controls at the start.
         var controls = TopicControls()
 
@@ -275,7 +277,7 @@ package final class WorkerShard {
     private func retry(now: MonotonicTime) {
         stages.outcomes.retry(now: now)
         stages.publisher.retry()
-        stages.group.requestPositions()
+        stages.group.starts.ask()
         stages.group.lookAtStanding(now: now)
         stages.retention.mend(stages.group.assigned)
         stages.lookup.ask()

@@ -179,6 +179,21 @@ import Testing
         #expect(bad[0].cure?.hasSuffix("--entity-name push.controls --add-config cleanup.policy=compact") == true)
     }
 
+    @Test("Commits that are forgotten before the records of push.requests are deleted are told, as far as brokers tell")
+    func forgottenCommits() {
+        func verdicts(_ retention: String?, _ minutes: String?) -> [String] {
+            ConfigurationTrial.commitFindings(
+                requests: retention.map { ["retention.ms": $0] } ?? [:],
+                broker: minutes.map { ["offsets.retention.minutes": $0] } ?? [:]
+            ).map(\.found)
+        }
+        for (retention, minutes) in [("604800000", "10080"), (nil, "1"), ("604800000", nil)] {
+            #expect(verdicts(retention, minutes).isEmpty)
+        }
+        #expect(verdicts("604800000", "10079").count == 1)
+        #expect(verdicts("-1", "10080").first?.contains("for ever") == true)
+    }
+
     @Test("A check tells the names of Kafka topics and groups that a prefix leads to")
     func prefix() throws {
         let note = try findings("{environments: {e: {gateways: a}}, kafka: {prefix: a.}, worker: {group-id: w}}")

@@ -191,7 +191,7 @@ struct AttentionTests {
             }
         }
         fleet.wait(30, each: answer)
-        let standing = "Stands, its commit is not understood: push.requests-1."
+        let standing = "Stands, its commit is missing or not understood: push.requests-1."
         expect(.bad, "partitions", standing, alert: "BelfryPartitionStands")
         #expect(fleet.matters().count == 1)
         fleet.wait(1, each: answer)

@@ -84,6 +84,24 @@ struct AssignmentTests {
         }
     }
 
+    @Test(
+        "An assignment that was taken back whole is answered, though the question about it fails",
+        arguments: [false, true]
+    )
+    func takenBackWhole(lost: Bool) {
+        withShard { shard, group, eventLoop in
+            shard.assign(places)
+            shard.revoke(places, lost: lost)
+            eventLoop.advanceTime(by: .seconds(10))
+            #expect(group.answers == [[]], "the group waits for it")
+            #expect(group.revocations == 1 && shard.stages.group.assigned.isEmpty)
+            group.committedOffset = 7
+            shard.assign([places[1]])
+            eventLoop.run()
+            #expect(group.answers.map { $0.map(\.offset) } == [[], [7]])
+        }
+    }
+
     @Test("What is taken back before the broker told its position is not begun")
     func takenBack() {
         withShard { shard, group, eventLoop in

@@ -21,6 +21,8 @@ final class ScriptedGroup: GroupConsumer {
     /// Offsets at which every partition begins, and ends.
     var start: Int64 = 0
     var end: Int64 = 0
+    /// Offset at which every partition of outcomes ends.
+    var outcomesEnd: Int64 = 0
     /// Offset at which every partition is known to end without asking; nil: none.
     var cachedEnd: Int64?
     /// Batches to be consumed.
@@ -103,7 +105,11 @@ final class ScriptedGroup: GroupConsumer {
         completion: @escaping (Result<[KafkaWatermarks], KafkaError>) -> Void
     ) {
         eventLoop?.execute { [self] in
-            completion(.success(places.map { _ in KafkaWatermarks(low: start, high: end) }))
+            let all = places.map { place in
+                place.topic == "push.outcomes"
+                    ? KafkaWatermarks(low: 0, high: outcomesEnd) : KafkaWatermarks(low: start, high: end)
+            }
+            completion(.success(all))
         }
     }
 
@@ -229,6 +235,7 @@ extension WorkerShard {
         gateways: (any GatewayConnectors)? = nil,
         reader: ScriptedReader = ScriptedReader(),
         placement: KeyPlacement.Source? = nil,
+        partitionCounts: EarlierLife.PartitionCounts = EarlierLife.PartitionCounts(requests: 4, outcomes: 1),
         unixMilliseconds: @escaping @Sendable () -> Int64 = { 0 },
         logger: Logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }),
         on eventLoop: EmbeddedEventLoop
@@ -245,7 +252,8 @@ extension WorkerShard {
                 connectors: gateways ?? MemoryGateway(eventLoop),
                 makeReader: { reader },
                 filters: filters,
-                placement: placement
+                placement: placement,
+                partitionCounts: partitionCounts
             ),
             logger: logger
         )

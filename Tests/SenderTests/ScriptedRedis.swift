@@ -34,6 +34,8 @@ final class ScriptedRedis: RedisPipeline {
     private(set) var badgeKeys: [[UInt8]] = []
     /// Refuses the next changes of numbers, and takings back, each with the first of these.
     var badgeRefusals: [RedisError] = []
+    /// The marks of partitions that were read, by key.
+    var marks: [[UInt8]: String] = [:]
     /// Its clock, UNIX milliseconds.
     var clock: Int64 = 0
     /// The last registration of every token, UNIX seconds; 0: it knows of none. A tombstone is newer, or is not taken.
@@ -72,6 +74,11 @@ final class ScriptedRedis: RedisPipeline {
                 return refuse(.maybeExecuted(reason: "the connection was lost"), completion)
             }
             return answer(.null, completion)
+        }
+        if words.count > 1, words[1].suffix(10) == Array("}:position".utf8)[...] {
+            if words.count > 2, !isAway, !isMute { marks[words[1]] = String(decoding: words[2], as: UTF8.self) }
+            let known = words.count > 2 ? nil : marks[words[1]]
+            return answer(known.map { .string(Array($0.utf8)) } ?? .null, completion)
         }
         questions += 1
         guard words[0] != Array("TIME".utf8) else {

@@ -25,6 +25,8 @@ final class SimulatedBroker {
     private(set) var low: [Int64]
     /// The same when the group committed for the first time; 0 if retention had taken nothing by then.
     private(set) var beginnings: [Int64]
+    /// The number of outcomes that were published.
+    var outcomes: Int64 = 0
     /// Nobody is answered before this time.
     private(set) var awayUntil: VirtualTime = 0
 
@@ -74,7 +76,8 @@ final class SimulatedBroker {
     }
 
     func watermarks(of place: KafkaTopicPartition) -> KafkaWatermarks {
-        KafkaWatermarks(low: low[Int(place.partition)], high: end(of: place.partition))
+        guard place.topic == World.requests else { return KafkaWatermarks(low: 0, high: outcomes) }
+        return KafkaWatermarks(low: low[Int(place.partition)], high: end(of: place.partition))
     }
 
     func committed(_ place: KafkaTopicPartition) -> Committed? { committed[place.partition] }

@@ -75,6 +75,9 @@ final class SimulatedRedis {
         case "EVALSHA" where arguments[1] == TokenScripts.tombstone.digest:
             answer(tombstone(arguments, by: worker), at: root, in: &arena)
         case "GET": answer(string(arguments[1]).map { Array($0.utf8) }, at: root, in: &arena)
+        case "SET" where arguments.count == 3:
+            strings[arguments[1]] = (String(decoding: arguments[2], as: UTF8.self), .max)
+            answer(Array("OK".utf8), at: root, in: &arena)
         case "SET":
             write(arguments[1], String(decoding: arguments[2], as: UTF8.self), milliseconds: Self.number(arguments[4]))
             answer(Array("OK".utf8), at: root, in: &arena)

@@ -65,6 +65,10 @@ final class SimulatedWorker {
                 connectors: SimulatedConnectors(worker: self, loop: loop, missing: missingCertificates(tokens)),
                 makeReader: { [unowned world, consumer] in SimulatedReader(world: world, consumer: consumer) },
                 filters: follower?.filters,
+                partitionCounts: EarlierLife.PartitionCounts(
+                    requests: Int32(world.plan.options.partitions),
+                    outcomes: 1
+                ),
                 controls: controls
             ),
             logger: World.logger

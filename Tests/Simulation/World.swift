@@ -276,6 +276,7 @@ final class World {
     /// - Returns: its offset, where that is of interest.
     func published(_ record: Published) -> Int64 {
         if record.topic == World.names.outcomes {
+            broker.outcomes += 1
             guard let outcome = try? PushOutcome(serializedBytes: record.value) else {
                 auditor.check(false, 1, "an outcome that cannot be read")
                 return 0

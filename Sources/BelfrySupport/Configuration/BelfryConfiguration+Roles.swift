@@ -9,6 +9,7 @@ extension WorkerSettings {
         commitPatience = Self.commitPatience(session: session)
         shards = section.integer("shards", in: 1...256, default: shards)
         groupID = section.string("group-id", default: groupID)
+        start = section.choice("start", default: start)
         batch = section.integer("batch", in: 1...10_000, default: batch)
         connectionsPerTopic = section.integer("connections-per-topic", in: 1...256, default: connectionsPerTopic)
         confirmationWindow = section.duration(

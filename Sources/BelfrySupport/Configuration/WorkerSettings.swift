@@ -6,6 +6,8 @@ public struct WorkerSettings: Sendable, Equatable {
     public var shards = 2
     /// The consumer group of all workers.
     public var groupID = "belfry-worker"
+    /// The start of partitions that were read before and of which the group has no commit.
+    public var start = FirstStartPolicy.stand
     /// Most records taken from the consumer at once, and most tokens looked up in one Redis command.
     public var batch = 512
     /// Most connections per shard, environment and topic; over HTTP/2, of the topics that share a credential.

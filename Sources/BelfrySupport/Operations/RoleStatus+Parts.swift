@@ -45,7 +45,7 @@ extension RoleStatus {
         public var waitingRecords: Int64?
         /// Topics that are fed from their own cursors.
         public var behindTopics = 0
-        /// It stands: its commit metadata is not understood.
+        /// It stands: its commit is missing, or its metadata not understood.
         public var isStanding = false
 
         public init(kafkaTopic: String, number: Int32, lagRecords: Int64?) {

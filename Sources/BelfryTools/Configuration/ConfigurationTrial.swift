@@ -61,7 +61,13 @@ public struct ConfigurationTrial: Sendable {
                     guard let found = try? admin.topicSettings(of: topic, timeoutMilliseconds: timeout) else { break }
                     policies[topic] = found[TopicLayout.compaction.name]
                 }
+                let requests = try? admin.topicSettings(
+                    of: TopicNames(settings).requests,
+                    timeoutMilliseconds: timeout
+                )
+                let broker = requests == nil ? nil : try? admin.brokerSettings(timeoutMilliseconds: timeout)
                 return kafkaFindings(settings, partitions: partitions, policies: policies)
+                    + commitFindings(requests: requests ?? [:], broker: broker ?? [:])
             }
         } catch {
             return [
@@ -114,6 +120,26 @@ public struct ConfigurationTrial: Sendable {
         }
         let found = "the brokers at \(brokers) answer, and have all of \(counted(wanted.count, "Kafka topic"))"
         return [ConfigurationFinding(good: found, of: "kafka.brokers")]
+    }
+
+    /// A finding if brokers forget the commits of a group without members while its records are still there.
+    ///
+    /// - Parameters:
+    ///   - requests: the settings of push.requests, as far as the brokers tell.
+    ///   - broker: those of a broker.
+    static func commitFindings(requests: [String: String], broker: [String: String]) -> [ConfigurationFinding] {
+        guard let minutes = broker["offsets.retention.minutes"].flatMap(Int64.init),
+            let milliseconds = requests["retention.ms"].flatMap(Int64.init),
+            milliseconds < 0 || minutes < milliseconds / 60_000
+        else { return [] }
+        let kept = milliseconds < 0 ? "for ever" : "for \(milliseconds / 60_000) minutes"
+        return [
+            ConfigurationFinding(
+                note: "brokers forget the commits of stopped workers after \(minutes) minutes "
+                    + "(offsets.retention.minutes), and keep requests \(kept): partitions would stand then",
+                of: "kafka.brokers"
+            )
+        ]
     }
 
     // MARK: Redis

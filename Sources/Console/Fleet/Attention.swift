@@ -91,7 +91,7 @@ struct Attention: Encodable, Equatable, Sendable {
         }
         var matters: [Attention] = []
         if !standing.isEmpty {
-            let text = "Stands, its commit is not understood: \(some(standing))."
+            let text = "Stands, its commit is missing or not understood: \(some(standing))."
             matters.append(Attention(level: .bad, text: text, part: "partitions", alert: "BelfryPartitionStands"))
         }
         if !unheld.isEmpty {

@@ -12,16 +12,34 @@ extension KafkaAdmin {
         of topic: String,
         timeoutMilliseconds: Int32
     ) throws(KafkaError) -> [String: String] {
-        let context = "settings of topic \(topic)"
+        try settings(of: RD_KAFKA_RESOURCE_TOPIC, topic, "settings of topic \(topic)", timeoutMilliseconds)
+    }
+
+    /// The settings in force for one of the brokers, the controller.
+    ///
+    /// - Parameter timeoutMilliseconds: for each of two questions.
+    /// - Throws: `KafkaError`: `isUnsupported` if the cluster cannot be asked, like the embedded broker.
+    public func brokerSettings(timeoutMilliseconds: Int32) throws(KafkaError) -> [String: String] {
+        let handle = try openHandle("settings of a broker")
+        let controller = rd_kafka_controllerid(handle.pointer, timeoutMilliseconds)
+        return try settings(of: RD_KAFKA_RESOURCE_BROKER, "\(controller)", "settings of a broker", timeoutMilliseconds)
+    }
+
+    private func settings(
+        of kind: rd_kafka_ResourceType_t,
+        _ name: String,
+        _ context: String,
+        _ timeoutMilliseconds: Int32
+    ) throws(KafkaError) -> [String: String] {
         let handle = try openHandle(context)
         // librdkafka asks the controller, and waits until the time-out if the controller is no broker of the cluster.
         guard try hasController(handle, timeoutMilliseconds) else {
             let detail = "the cluster has no controller to ask"
             throw KafkaError(RD_KAFKA_RESP_ERR__UNSUPPORTED_FEATURE, context, detail: detail)
         }
-        var resource = rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, topic)
+        var resource = rd_kafka_ConfigResource_new(kind, name)
         guard resource != nil else {
-            throw KafkaError(RD_KAFKA_RESP_ERR__INVALID_ARG, context, detail: "a topic has a name")
+            throw KafkaError(RD_KAFKA_RESP_ERR__INVALID_ARG, context, detail: "what is asked about has a name")
         }
         defer { rd_kafka_ConfigResource_destroy(resource) }
         let event = try request(handle, context, timeoutMilliseconds) { options, queue in
@@ -31,7 +49,7 @@ extension KafkaAdmin {
         var count = 0
         let resources = rd_kafka_DescribeConfigs_result_resources(rd_kafka_event_DescribeConfigs_result(event), &count)
         guard count == 1, let answer = resources?[0] else {
-            throw KafkaError(RD_KAFKA_RESP_ERR__BAD_MSG, context, detail: "the answer is about \(count) topics")
+            throw KafkaError(RD_KAFKA_RESP_ERR__BAD_MSG, context, detail: "the answer is about \(count) of them")
         }
         let code = rd_kafka_ConfigResource_error(answer)
         guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {

@@ -16,6 +16,8 @@ final class PartitionAssignment {
     let claimedAt: Int64
     var phase = Phase.active
     var isPaused = false
+    /// A mark that outlives the group's commits is written, or on its way.
+    var isMarked = false
     /// The next offset of the live reader; nil: not known before its first record.
     private(set) var liveNext: Int64?
     /// Everything below this offset is done for topics without a feed.

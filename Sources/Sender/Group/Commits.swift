@@ -25,6 +25,8 @@ final class Commits {
     private var afterAnswer: [UInt64: [() -> Void]] = [:]
     /// A commit was answered, or the group has assigned partitions.
     var onAnswer: () -> Void = {}
+    /// A commit of a partition, with this offset, was stored in its assignment.
+    var onStored: (PartitionAssignment, _ offset: Int64) -> Void = { _, _ in }
 
     init(
         consumer: any GroupConsumer,
@@ -54,6 +56,9 @@ final class Commits {
         onAnswer()
     }
     func lostAll() { permit.lostAll() }
+
+    /// Commits what has changed with the next tick.
+    func hurry() { nextCommit = clock() }
 
     /// Commits changed positions, at intervals.
     func commitIfDue(_ partitions: @autoclosure () -> [PartitionAssignment], now: MonotonicTime) {
@@ -113,7 +118,10 @@ final class Commits {
         if underWay == number {
             underWay = nil
             if answer == .stored {
-                for commit in sent { commit.partition.committed = commit.position }
+                for commit in sent {
+                    commit.partition.committed = commit.position
+                    onStored(commit.partition, commit.position.offset)
+                }
             }
         } else if answer == .stored || answer == .unknown {
             doubted.formUnion(sent.map(\.partition.number))

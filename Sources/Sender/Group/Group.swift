@@ -27,6 +27,7 @@ final class Group {
     let commits: Commits
     let directory: TopicDirectory
     let consumer: any GroupConsumer
+    let starts: PartitionStarts
     let logger: Logger
     private let nearRecords: Int64
     private let nearBytes: Int
@@ -42,13 +43,8 @@ final class Group {
     }
     /// The assigned partitions in order, for every turn needs them; nil: not sorted yet.
     private var inOrder: [PartitionAssignment]?
-    /// Partitions given by the group whose start positions are not known yet.
-    private var awaitingPositions: [KafkaTopicPartition] = []
-    /// Number of the latest question about positions, for telling its answer from those to older ones.
-    private var questions: UInt64 = 0
-    private var isAsking = false
-    /// Partitions whose metadata this program does not understand.
-    private(set) var standing: Set<Int32> = []
+    /// Assigned partitions that are not read, each with the reason.
+    private(set) var standing: [Int32: ShardReport.Standing] = [:]
     private var nextLookAtStanding: MonotonicTime
     private(set) var revocation: Revocation?
     private var revocationsBegun: UInt64 = 0
@@ -64,6 +60,7 @@ final class Group {
 
     init(
         consumer: any GroupConsumer,
+        starts: PartitionStarts,
         settings: ShardSettings,
         directory: TopicDirectory,
         feeds: FeedTable,
@@ -73,6 +70,7 @@ final class Group {
         clock: @escaping () -> MonotonicTime
     ) {
         self.consumer = consumer
+        self.starts = starts
         self.directory = directory
         self.feeds = feeds
         self.memory = memory
@@ -86,6 +84,7 @@ final class Group {
         requestsTopic = settings.names.requests
         unixMilliseconds = settings.unixMilliseconds
         nextLookAtStanding = clock()
+        starts.onKnown = { [unowned self] in complete($0) }
     }
 
     /// Partitions being fed, in order.
@@ -99,60 +98,27 @@ final class Group {
 
     /// Takes an assignment of the group; the partitions start at their last commit.
     func assign(_ partitions: [KafkaTopicPartition]) {
-        // The answer to this assignment also answers earlier ones without an answer.
-        awaitingPositions += partitions.filter { !awaitingPositions.contains($0) }
         hasJoined = false
-        isAsking = false
         // Not when the positions are known: the group's assignment may be old by then.
         commits.assigned()
-        // A shard may get no partition. After it gave some back in a cooperative group it always gets such an
-        // assignment, and the group waits for the answer to that, too.
-        if awaitingPositions.isEmpty { complete([]) } else { requestPositions() }
+        starts.assign(partitions)
     }
 
-    /// Asks for the committed positions of newly assigned partitions; repeated if the broker does not answer.
-    func requestPositions() {
-        guard !awaitingPositions.isEmpty, !isAsking else { return }
-        isAsking = true
-        questions += 1
-        let question = questions
-        consumer.committed(
-            awaitingPositions,
-            timeoutMilliseconds: ShardLimits.questionTimeoutMilliseconds
-        ) { [weak self] result in
-            self?.positionsArrived(question, result)
-        }
-    }
-
-    private func positionsArrived(_ question: UInt64, _ result: Result<[KafkaPartitionOffset], KafkaError>) {
-        guard question == questions, !isStopping else { return }
-        isAsking = false
-        switch result {
-        case .failure(let error):
-            logger.warning("committed positions could not be read; trying again", metadata: ["error": "\(error)"])
-        case .success(let positions):
-            let wanted = Set(awaitingPositions)
-            let starts = positions.filter { wanted.contains($0.place) }
-            guard starts.count == wanted.count else { return requestPositions() }
-            awaitingPositions = []
-            complete(starts.map(begin))
-        }
-    }
-
-    private func complete(_ starts: [KafkaPartitionOffset]) {
+    private func complete(_ found: [PartitionStarts.Start]) {
+        let starts = found.map(begin)
         defer { onEvent(.changed) }
         do throws(KafkaError) {
             try consumer.completeAssign(starts)
         } catch {
             // They are not read here, and a commit of them would overtake whoever gets them.
-            for start in starts { standing.remove(start.partition) }
+            for start in starts { standing[start.partition] = nil }
             end(starts.compactMap { assigned[$0.partition] })
             logger.error("partitions could not be assigned", metadata: ["error": "\(error)"])
             return onEvent(.failed(error))
         }
         hasJoined = true
         rejoiningSince = nil
-        let mustStand = starts.filter { standing.contains($0.partition) }.map(\.place)
+        let mustStand = starts.filter { standing[$0.partition] != nil }.map(\.place)
         do throws(KafkaError) {
             if !mustStand.isEmpty { try consumer.pause(mustStand) }
         } catch {
@@ -168,15 +134,41 @@ final class Group {
     /// Begins an assignment.
     ///
     /// - Returns: the start of its live reader.
-    private func begin(_ position: KafkaPartitionOffset) -> KafkaPartitionOffset {
+    private func begin(_ start: PartitionStarts.Start) -> KafkaPartitionOffset {
         // Still there only if a rebalance failed in between: its leftovers must not be sent beside the records fetched
         // anew.
-        if let former = assigned.removeValue(forKey: position.partition) { end([former]) }
-        standing.remove(position.partition)
-        guard position.offset >= 0 else {
-            add(position.place, PositionMetadata(), offset: -1, start: -1)
-            return KafkaPartitionOffset(position.place, offset: KafkaOffset.beginning)
+        if let former = assigned.removeValue(forKey: start.place.partition) { end([former]) }
+        standing[start.place.partition] = nil
+        switch start {
+        case .committed(let position): return begin(position)
+        case .first(let place, let decision): return begin(place, decision)
         }
+    }
+
+    private func begin(_ place: KafkaTopicPartition, _ decision: FirstStart.Decision) -> KafkaPartitionOffset {
+        switch decision {
+        case .start(let offset):
+            add(place, PositionMetadata(), offset: offset, start: offset)
+            // The next owner tells by the commit that the partition is not fresh.
+            commits.hurry()
+            return KafkaPartitionOffset(place, offset: offset)
+        case .stands:
+            standing[place.partition] = .noCommit
+            logger.critical(
+                "group has no commit of a partition that was read before; it stands until its offset is set",
+                metadata: ["partition": "\(place.partition)", "remedy": "belfry offsets set, or worker.start"]
+            )
+        case .undecided:
+            standing[place.partition] = .undecided
+            logger.warning(
+                "group has no commit of a partition; it stands until Redis tells whether it was read before",
+                metadata: ["partition": "\(place.partition)"]
+            )
+        }
+        return KafkaPartitionOffset(place, offset: KafkaOffset.end)
+    }
+
+    private func begin(_ position: KafkaPartitionOffset) -> KafkaPartitionOffset {
         var metadata = PositionMetadata()
         do throws(PositionMetadata.DecodingError) {
             metadata = try PositionMetadata(decoding: position.metadata, committedOffset: position.offset)
@@ -188,7 +180,7 @@ final class Group {
                     metadata: ["partition": "\(position.partition)", "offset": "\(position.offset)"]
                 )
             case .unknownVersion, .malformed:
-                standing.insert(position.partition)
+                standing[position.partition] = .unknownMetadata
                 logger.critical(
                     "commit metadata is not understood; the partition stands until its offset is set",
                     metadata: ["partition": "\(position.partition)", "offset": "\(position.offset)"]
@@ -228,26 +220,25 @@ final class Group {
         assigned[place.partition] = partition
     }
 
-    /// Looks once more at partitions with unknown metadata.
+    /// Looks once more at partitions that stand.
     func lookAtStanding(now: MonotonicTime) {
         guard !standing.isEmpty, nextLookAtStanding <= now, revocation == nil else { return }
-        nextLookAtStanding = now + ShardLimits.standingInterval
-        let places = standing.sorted().map { KafkaTopicPartition(topic: requestsTopic, partition: $0) }
-        consumer.committed(
-            places,
-            timeoutMilliseconds: ShardLimits.questionTimeoutMilliseconds
-        ) { [weak self] result in
-            guard let self, !isStopping, case .success(let positions) = result else { return }
-            for position in positions where standing.contains(position.partition) { release(position) }
+        // Redis answers soon; what an operator has to do takes longer.
+        let isUndecided = standing.values.contains(.undecided)
+        nextLookAtStanding = now + (isUndecided ? ShardLimits.retryInterval : ShardLimits.standingInterval)
+        let places = standing.keys.sorted().map { KafkaTopicPartition(topic: requestsTopic, partition: $0) }
+        starts.find(places) { [weak self] result in
+            guard let self, !isStopping, case .success(let found) = result else { return }
+            for start in found where standing[start.place.partition] != nil { release(start) }
         }
     }
 
-    private func release(_ position: KafkaPartitionOffset) {
-        let start = begin(position)
-        guard !standing.contains(position.partition) else { return }
+    private func release(_ found: PartitionStarts.Start) {
+        let start = begin(found)
+        guard standing[start.partition] == nil else { return }
         do throws(KafkaError) {
             try consumer.seekWithoutWaiting(to: [start])
-            try consumer.resume([position.place])
+            try consumer.resume([start.place])
         } catch {
             logger.error("partition could not be resumed", metadata: ["error": "\(error)"])
         }
@@ -262,8 +253,8 @@ final class Group {
     /// - Parameter barriers: the ends of lanes that must be settled, asked for once nothing more is sent.
     func revoke(_ places: [KafkaTopicPartition], lost: Bool, barriers: () -> [LaneBarrier]) {
         openRevocations += 1
-        awaitingPositions.removeAll { places.contains($0) }
-        for place in places { standing.remove(place.partition) }
+        starts.withdraw(places)
+        for place in places { standing[place.partition] = nil }
         if lost { hasJoined = false }
         let leaving = places.compactMap { assigned[$0.partition] }
         logger.info(
@@ -351,6 +342,7 @@ final class Group {
         for _ in 0..<answers { answerRevocation() }
         if let whenDrained {
             isStopping = true
+            starts.close()
             self.whenDrained = nil
             return whenDrained()
         }

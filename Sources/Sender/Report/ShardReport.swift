@@ -3,6 +3,16 @@ import PipelineCore
 
 /// The state of a shard at one moment, for metrics and readiness.
 package struct ShardReport: Sendable, Equatable {
+    /// The reason why an assigned partition is not read.
+    enum Standing: Sendable, Equatable {
+        /// This program does not understand the metadata of its commit.
+        case unknownMetadata
+        /// The group has no commit of it, though it was read before.
+        case noCommit
+        /// The group has no commit of it, and it is not known yet whether it was read before.
+        case undecided
+    }
+
     /// One assigned partition of push.requests.
     struct Partition: Sendable, Equatable {
         var number: Int32
@@ -14,8 +24,10 @@ package struct ShardReport: Sendable, Equatable {
         var behind: Int
         /// Topics that do not fit into the commit's metadata, so that they hold the offset.
         var unnamed: Int
-        /// The partition stands: its commit metadata is unknown.
+        /// The partition is not read.
         var isStanding: Bool
+        /// The reason of that.
+        var standsFor: Standing?
         /// Offsets still to be read for topics that work: those before the live reader, and those of the stretch that
         /// the catch-up reader has to go through.
         var waitingRecords: Int64 = 0
@@ -72,4 +84,16 @@ package struct ShardReport: Sendable, Equatable {
     var acknowledgements: Histogram?
     /// By environment.
     var connections: [ConnectionReport] = []
+
+    /// The obstacle of partitions that are not read because the group has no commit of them; nil: there are none.
+    func missingCommits(ofShard number: Int) -> Readiness.Obstacle? {
+        let lacking = partitions.filter { $0.standsFor == .noCommit || $0.standsFor == .undecided }
+        guard !lacking.isEmpty else { return nil }
+        let names = lacking.map { "\($0.number)" }.joined(separator: ", ")
+        let remedy =
+            lacking.contains { $0.standsFor == .noCommit }
+            ? "it was read before: use belfry offsets set, or choose worker.start"
+            : "Redis has not told yet whether it was read before"
+        return Readiness.Obstacle(.kafka, "shard \(number): the group has no commit of partition \(names); \(remedy)")
+    }
 }

@@ -105,7 +105,7 @@ enum WorkerMetrics {
         ),
         .gauge(
             "belfry_standing_partitions",
-            "Partitions that stand because their commit metadata is not understood.",
+            "Partitions that are not read: their commit is missing, or its metadata is not understood.",
             .eachPartition { $0.isStanding ? 1 : 0 }
         ),
     ]

@@ -10,6 +10,9 @@ import TokenState
 /// Some may change while the shard runs, see ``changed(to:)``; the others are those of the start.
 struct ShardSettings: Sendable {
     var names: TopicNames
+    /// The consumer group of all workers.
+    var group: String
+    var firstStart: FirstStartPolicy
     /// Environments by name.
     var environments: [String: EnvironmentSettings]
     var environmentNames: [String]
@@ -56,6 +59,8 @@ struct ShardSettings: Sendable {
         self.randomBits = randomBits
         let worker = configuration.worker
         names = TopicNames(configuration.kafka)
+        group = GroupNames(configuration).worker
+        firstStart = worker.start
         environments = Dictionary(uniqueKeysWithValues: configuration.environments.map { ($0.name, $0) })
         environmentNames = environments.keys.sorted()
         connectionsPerTopic = worker.connectionsPerTopic

@@ -111,7 +111,7 @@ function byTrouble(left, right) {
 }
 
 function partitionRow(partition) {
-  const holder = partition.isStanding ? state("stands: its commit is not understood", "bad")
+  const holder = partition.isStanding ? state("stands: its commit is missing or not understood", "bad")
     : isUnheld(partition) ? state(`nobody for ${durationText(partition.unheldSeconds)}`, "bad")
       : { text: partition.holders.join(", "), className: "holder", title: partition.holders.join(", ") };
   return [

@@ -1,0 +1,53 @@
+/// The choice of an operator for partitions that were read before and of which the group has no commit.
+public enum FirstStartPolicy: String, Sendable, CaseIterable {
+    /// The partition stands, with an alarm, until its offset is set.
+    case stand
+    /// The whole log is sent, again if need be.
+    case beginning
+    /// The log is left out.
+    case end
+}
+
+/// Decides where a partition starts of which the group has no commit. Pure.
+///
+/// A fresh installation starts at the beginning of the log, without questions. But the broker forgets the commits of a
+/// group without members (`offsets.retention.minutes`), and a group's name can be mistyped: the beginning would send
+/// the whole log again. A mark that outlives the commits tells these from a fresh partition. Without the mark a group
+/// without any commit, in an installation that has published outcomes, is one whose commits are gone.
+public enum FirstStart {
+    public enum Decision: Equatable, Sendable {
+        case start(at: Int64)
+        /// It was read before: an operator has to choose.
+        case stands
+        /// The mark is not known yet.
+        case undecided
+    }
+
+    /// The mark that some worker has committed a position of the partition, in whatever group.
+    public enum Mark: Equatable, Sendable {
+        case missing
+        case present
+        case unknown
+    }
+
+    /// - Parameters:
+    ///   - low: the first offset of the log.
+    ///   - high: one past its last offset.
+    ///   - groupHasCommits: of other partitions. Then the group's commits are not gone, and this partition is new.
+    ///   - hasOutcomes: workers have published outcomes, be it that they are deleted by now.
+    public static func decide(
+        low: Int64,
+        high: Int64,
+        mark: Mark,
+        groupHasCommits: Bool,
+        hasOutcomes: Bool,
+        policy: FirstStartPolicy
+    ) -> Decision {
+        // Nothing is there that could be sent again.
+        guard low < high, policy != .beginning else { return .start(at: low) }
+        if mark == .present || hasOutcomes && !groupHasCommits {
+            return policy == .end ? .start(at: high) : .stands
+        }
+        return mark == .unknown ? .undecided : .start(at: low)
+    }
+}

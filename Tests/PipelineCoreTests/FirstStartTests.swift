@@ -1,0 +1,52 @@
+import PipelineCore
+import Testing
+
+@Suite("The start of a partition without a commit")
+struct FirstStartTests {
+    private func decide(
+        _ log: Range<Int64> = 5..<9,
+        mark: FirstStart.Mark = .missing,
+        groupHasCommits: Bool = false,
+        hasOutcomes: Bool = false,
+        _ policy: FirstStartPolicy = .stand
+    ) -> FirstStart.Decision {
+        FirstStart.decide(
+            low: log.lowerBound,
+            high: log.upperBound,
+            mark: mark,
+            groupHasCommits: groupHasCommits,
+            hasOutcomes: hasOutcomes,
+            policy: policy
+        )
+    }
+
+    @Test("A fresh installation starts at the beginning, whatever the operator has chosen for others")
+    func fresh() {
+        for policy in FirstStartPolicy.allCases { #expect(decide(policy) == .start(at: 5)) }
+    }
+
+    @Test("A partition that was read before stands, unless the operator has chosen")
+    func marked() {
+        for groupHasCommits in [false, true] {
+            #expect(decide(mark: .present, groupHasCommits: groupHasCommits) == .stands)
+        }
+        #expect(decide(mark: .present, .beginning) == .start(at: 5))
+        #expect(decide(mark: .present, .end) == .start(at: 9))
+    }
+
+    @Test("Outcomes of a group without any commit are a sign; beside other commits the partition is new")
+    func outcomes() {
+        #expect(decide(hasOutcomes: true) == .stands)
+        #expect(decide(hasOutcomes: true, .end) == .start(at: 9))
+        #expect(decide(groupHasCommits: true, hasOutcomes: true) == .start(at: 5))
+    }
+
+    @Test("Nothing is decided before the mark is known, unless nothing is there that could be sent again")
+    func unknown() {
+        #expect(decide(mark: .unknown) == .undecided)
+        #expect(decide(mark: .unknown, .end) == .undecided)
+        #expect(decide(mark: .unknown, hasOutcomes: true) == .stands)
+        #expect(decide(7..<7, mark: .unknown) == .start(at: 7))
+        #expect(decide(7..<7, mark: .present) == .start(at: 7))
+    }
+}
