@@ -48,6 +48,7 @@ final class Stages {
         self.current = current
         connectors = clients.connectors
         let clock = { MonotonicTime(eventLoop.now) }
+        let hostClock = clients.hostClock ?? clock
         let feeds = FeedTable()
         let controls = ShardControls(clients.controls)
         let memoryBudget = ShardMemory(settings.memory)
@@ -86,7 +87,8 @@ final class Stages {
             tombstones: tombstones,
             budget: memoryBudget,
             logger: logger,
-            clock: clock
+            clock: clock,
+            hostClock: hostClock
         )
         self.gateway = gateway
         dueBadges = DueBadges(tokens: tokens, feeds: feeds, outcomes: outcomes, eventLoop: eventLoop, logger: logger)
@@ -128,7 +130,8 @@ final class Stages {
             patience: settings.commitPatience,
             metadataBytes: settings.metadataBytes,
             logger: logger,
-            clock: clock
+            clock: clock,
+            hostClock: hostClock
         )
         let directory = TopicDirectory(
             environments: settings.environmentNames,

@@ -304,6 +304,7 @@ package final class WorkerRole: Role {
                     requests: Int32(partitions[0]),
                     outcomes: Int32(partitions[1])
                 ),
+                hostClock: MonotonicTime.throughSuspension,
                 controls: levers
             ),
             logger: logger

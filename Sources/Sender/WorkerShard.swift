@@ -29,6 +29,8 @@ package final class WorkerShard {
         var placement: KeyPlacement.Source?
         /// Of the Kafka topics that tell a fresh installation from one whose commits are gone.
         var partitionCounts = EarlierLife.PartitionCounts()
+        /// A clock that goes on while the host is suspended; nil: the event loop's is one.
+        var hostClock: (() -> MonotonicTime)?
         /// The levers of push.controls at the start.
         var controls = TopicControls()
 
@@ -100,7 +102,7 @@ package final class WorkerShard {
             }
         }
         stages.commits.onAnswer = { [unowned self] in
-            stages.gateway.hold(!stages.commits.maySend(now: now))
+            stages.gateway.hold(!stages.commits.maySend)
         }
         stages.lookup.onProgress = { [unowned self] in wake() }
         stages.lookup.onRedisAway = { [unowned self] in stages.setRedisAway($0) }
@@ -249,14 +251,13 @@ package final class WorkerShard {
 
     private func onTick() {
         let now = now
-        let gap = lastTick.elapsed(until: now)
         ticks += 1
-        stages.commits.loopStoodStill(for: gap)
+        // Before anything is sent: the partitions may be another's.
+        stages.gateway.hold(!stages.commits.mayGoOn())
         // After a hold-up an answer may lie unread in a socket, so that silence proves nothing yet; by the next tick
         // the event loop has looked.
         hasPassedOver = !hasPassedOver && lastTick + ShardLimits.holdUp <= now
         lastTick = now
-        stages.gateway.hold(!stages.commits.maySend(now: now))
         for event in stages.gateway.tick(now: now, isLate: hasPassedOver) { handle(event) }
         stages.lookAfterRefusals()
         stages.goOnWithoutRedis()

@@ -39,7 +39,7 @@ struct BroadcastLaneTests {
         func laneDisconnected(_ lane: StreamLane, reason: DisconnectReason) {}
         func laneFailed(_ lane: StreamLane, reason: DisconnectReason) {}
         func laneRefused(_ lane: StreamLane, _ extent: ProviderVerdict.Extent) {}
-        func lanesMayWrite(now: MonotonicTime) -> Bool { true }
+        var lanesMayWrite: Bool { true }
     }
 
     /// A lane without connections; the test plays them.

@@ -150,7 +150,7 @@ final class ScriptedDesk: GatewayConnectors, StreamDelegate {
     func laneDisconnected(_ lane: StreamLane, reason: DisconnectReason) { disconnected.append(lane.topic.bundleID) }
     func laneFailed(_ lane: StreamLane, reason: DisconnectReason) { failed.append(lane.topic.bundleID) }
     func laneRefused(_ lane: StreamLane, _ extent: ProviderVerdict.Extent) {}
-    func lanesMayWrite(now: MonotonicTime) -> Bool { true }
+    var lanesMayWrite: Bool { true }
 }
 
 /// A connection that answers nothing by itself.

@@ -236,6 +236,7 @@ extension WorkerShard {
         reader: ScriptedReader = ScriptedReader(),
         placement: KeyPlacement.Source? = nil,
         partitionCounts: EarlierLife.PartitionCounts = EarlierLife.PartitionCounts(requests: 4, outcomes: 1),
+        hostClock: (() -> MonotonicTime)? = nil,
         unixMilliseconds: @escaping @Sendable () -> Int64 = { 0 },
         logger: Logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }),
         on eventLoop: EmbeddedEventLoop
@@ -253,7 +254,8 @@ extension WorkerShard {
                 makeReader: { reader },
                 filters: filters,
                 placement: placement,
-                partitionCounts: partitionCounts
+                partitionCounts: partitionCounts,
+                hostClock: hostClock
             ),
             logger: logger
         )

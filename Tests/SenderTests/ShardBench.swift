@@ -26,8 +26,18 @@ final class ShardBench {
     private var ends: [Int32: Int64] = [:]
     /// The timestamp of records to come, UNIX milliseconds; nil: they have none.
     var publishedAt: Int64?
+    /// The time for which the host was suspended.
+    var suspended: Duration {
+        get { host.suspended }
+        set { host.suspended = newValue }
+    }
+    private let host = Host()
     /// Headers of records to come.
     var headers: [(name: String, value: [UInt8])] = []
+
+    private final class Host {
+        var suspended = Duration.zero
+    }
 
     private final class Clock: Sendable {
         let milliseconds = Atomic<Int64>(0)
@@ -71,6 +81,7 @@ final class ShardBench {
             gateways: gateway,
             reader: reader,
             placement: placement,
+            hostClock: { [host] in MonotonicTime(eventLoop.now) + host.suspended },
             unixMilliseconds: { [clock] in clock.milliseconds.load(ordering: .relaxed) },
             logger: lines.logger,
             on: eventLoop

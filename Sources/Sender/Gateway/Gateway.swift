@@ -32,6 +32,8 @@ final class Gateway {
     /// Their shares in what may be kept of presumed notifications are to be set anew.
     var sharesAreDue = false
     let clock: () -> MonotonicTime
+    /// A clock that does not stand still with the host.
+    let hostClock: () -> MonotonicTime
     /// Lanes by the topic's index; nil: nothing was sent for the topic.
     private(set) var topics: [TopicLanes?] = []
     private(set) var isHeld = false
@@ -43,6 +45,7 @@ final class Gateway {
         logger: logger,
         clock: clock
     )
+    /// The time of the last tick, by the host's clock.
     var lastTick: MonotonicTime
     var ticks = 0
     private(set) var sent = 0
@@ -58,7 +61,8 @@ final class Gateway {
         tombstones: TombstoneWriter,
         budget: ShardMemory,
         logger: Logger,
-        clock: @escaping () -> MonotonicTime
+        clock: @escaping () -> MonotonicTime,
+        hostClock: @escaping () -> MonotonicTime
     ) {
         self.settings = settings
         self.shard = shard
@@ -68,8 +72,9 @@ final class Gateway {
         self.tombstones = tombstones
         self.budget = budget
         self.clock = clock
+        self.hostClock = hostClock
         self.logger = logger
-        lastTick = clock()
+        lastTick = hostClock()
     }
 
     var now: MonotonicTime { clock() }
@@ -126,9 +131,7 @@ final class Gateway {
         if !isHeld { pump(isMoreAtHand: false) }
     }
 
-    func lanesMayWrite(now: MonotonicTime) -> Bool {
-        lastTick.elapsed(until: now) < settings.commitPatience
-    }
+    var lanesMayWrite: Bool { lastTick.elapsed(until: hostClock()) < settings.commitPatience }
 
     private func makeLanes(of topic: Topic) -> TopicLanes {
         switch topic.transport {

@@ -11,8 +11,12 @@ final class Commits {
     private let metadataBytes: Int
     private let logger: Logger
     private let clock: () -> MonotonicTime
+    /// The clock of the permit: it does not stand still with the host.
+    private let hostClock: () -> MonotonicTime
     private var permit: SendPermit
     private var nextCommit: MonotonicTime
+    /// The time of the last look for a standstill, by the host's clock.
+    private var lastLook: MonotonicTime
     /// Number of the commit on its way in the present assignment; nil: none. One of a former assignment may be on its
     /// way beside it: its answer can take a minute, and is not waited for.
     private var underWay: UInt64?
@@ -33,23 +37,36 @@ final class Commits {
         patience: Duration,
         metadataBytes: Int,
         logger: Logger,
-        clock: @escaping () -> MonotonicTime
+        clock: @escaping () -> MonotonicTime,
+        hostClock: @escaping () -> MonotonicTime
     ) {
         self.consumer = consumer
         self.metadataBytes = metadataBytes
         self.logger = logger
         self.clock = clock
+        self.hostClock = hostClock
+        lastLook = hostClock()
         permit = SendPermit(patience: patience)
         nextCommit = clock()
     }
 
     /// The shard may send.
-    func maySend(now: MonotonicTime) -> Bool { permit.isOpen(now: now) }
+    var maySend: Bool { permit.isOpen(now: hostClock()) }
 
     /// The group does not know the member, or not in this generation: it stores no commit.
     var isFenced: Bool { permit.isFenced }
 
-    func loopStoodStill(for time: Duration) { permit.loopStoodStill(for: time) }
+    /// Notes the time since the last call: if that was long, the loop or its host stood still, and the group may have
+    /// given the partitions to others.
+    ///
+    /// - Returns: false: the shard may not send.
+    func mayGoOn() -> Bool {
+        let now = hostClock()
+        permit.loopStoodStill(for: lastLook.elapsed(until: now))
+        lastLook = now
+        return permit.isOpen(now: now)
+    }
+
     func assigned() {
         permit.assigned()
         underWay = nil
@@ -101,7 +118,7 @@ final class Commits {
             )
         }
         guard !offsets.isEmpty else { return nil }
-        let number = permit.commitSent(now: clock())
+        let number = permit.commitSent(now: hostClock())
         do throws(KafkaError) {
             underWay = number
             try consumer.commit(offsets) { [weak self] error in self?.answered(number, sent, error) }

@@ -15,7 +15,7 @@ protocol GatewayLaneDelegate: AnyObject {
     /// - Parameter sparing: the lane has a connection, which this one is to replace.
     func laneMayConnect(_ lane: GatewayLane, now: MonotonicTime, sparing: Bool) -> MonotonicTime?
     /// Writing is allowed now. Asked at each write, because a loop that stood still may write before it ticks.
-    func lanesMayWrite(now: MonotonicTime) -> Bool
+    var lanesMayWrite: Bool { get }
     func laneConnected(_ lane: GatewayLane)
     /// A connection ended, or could not be made.
     func laneDisconnected(_ lane: GatewayLane, reason: DisconnectReason)
@@ -32,7 +32,7 @@ protocol GatewayLaneDelegate: AnyObject {
 }
 
 extension GatewayLaneDelegate {
-    func lanesMayWrite(now: MonotonicTime) -> Bool { true }
+    var lanesMayWrite: Bool { true }
     func laneSuccessorRefused(_ lane: GatewayLane) {}
     func laneRotates(_ lane: GatewayLane, _ reason: ConnectionRotation.Reason) {}
     func lane(_ lane: GatewayLane, handsOver count: Int, from first: NotificationReference) {}
@@ -286,7 +286,7 @@ final class GatewayLane: ConnectionOwner {
     /// Hands whole TLS records to the channel while it takes them. Then a sentinel, if it is time for one.
     private func write(to connection: any GatewayConnection) {
         // A flush can complete, and a write can fail, before the call returns: one pump at a time.
-        guard !isPumping, !isEnding, !isHeld, delegate.lanesMayWrite(now: now) else { return }
+        guard !isPumping, !isEnding, !isHeld, delegate.lanesMayWrite else { return }
         isPumping = true
         defer { isPumping = false }
         let current = attempt

@@ -34,7 +34,7 @@ protocol StreamDelegate: AnyObject {
     func laneFailed(_ lane: StreamLane, reason: DisconnectReason)
     /// The service refuses the topic, or its whole team.
     func laneRefused(_ lane: StreamLane, _ extent: ProviderVerdict.Extent)
-    func lanesMayWrite(now: MonotonicTime) -> Bool
+    var lanesMayWrite: Bool { get }
     /// Requests leave over a connection, `first` before the others.
     func lane(_ lane: StreamLane, handsOver count: Int, from first: NotificationReference)
 }
@@ -166,7 +166,7 @@ final class StreamDesk {
 
     // MARK: Connections
 
-    func mayWrite(now: MonotonicTime) -> Bool { !isHeld && delegate.lanesMayWrite(now: now) }
+    var mayWrite: Bool { !isHeld && delegate.lanesMayWrite }
 
     /// The topics that a party's connections are for.
     private func members(of party: StreamParty) -> [StreamLane] { party.members.map { lanes[Int($0)] } }

@@ -93,7 +93,7 @@ final class StreamParty {
         guard !isPumping else { return }
         isPumping = true
         defer { isPumping = false }
-        if desk.mayWrite(now: now) { sendRequests(now: now) }
+        if desk.mayWrite { sendRequests(now: now) }
         pool.pumped(isWaiting: nextLane(now: now) != nil, now: now)
         takeSteps(now: now)
         connectIfWanted(now: now)

@@ -1,0 +1,58 @@
+import BelfrySupport
+import NIOCore
+import PipelineCore
+import Testing
+
+@testable import Sender
+
+/// A host that is suspended or moved: the clock of event loops stands still meanwhile, and the group goes on.
+@Suite("A suspended host")
+struct SuspendedHostTests {
+    @Test("After it nothing is sent until a commit is answered", arguments: [false, true])
+    func held(isHTTP2: Bool) throws {
+        let bench = ShardBench(over: isHTTP2 ? .http2 : .binary)
+        defer { bench.shard.leave() }
+        bench.assign(0)
+        try bench.bring((ShardBench.news, [1]))
+        bench.wait(milliseconds: 1000)
+        let accepted = { isHTTP2 ? bench.service.accepted.count : bench.gateway.accepted(of: ShardBench.news).count }
+        #expect(accepted() == 1)
+        bench.group.answersCommits = false
+        bench.suspended = .seconds(11)
+        try bench.bring((ShardBench.news, [2]))
+        bench.shard.turn()
+        #expect(accepted() == 1, "sockets may come before the tick")
+        bench.wait(milliseconds: 3000)
+        #expect(accepted() == 1)
+        bench.group.answersCommits = true
+        bench.group.answerCommits()
+        bench.wait(milliseconds: 1000)
+        #expect(accepted() == 2)
+    }
+
+    @Test("Time without an answer to a commit counts also while the host is suspended")
+    func unanswered() throws {
+        let bench = ShardBench()
+        defer { bench.shard.leave() }
+        bench.assign(0)
+        try bench.bring((ShardBench.news, [1]))
+        bench.group.answersCommits = false
+        bench.wait(milliseconds: 1500)
+        for _ in 0..<2 {
+            bench.suspended += .seconds(6)
+            bench.wait(milliseconds: 100)
+        }
+        try bench.bring((ShardBench.news, [2]))
+        bench.wait(milliseconds: 1000)
+        #expect(bench.gateway.accepted(of: ShardBench.news) == [1])
+        bench.group.answerCommits()
+        bench.wait(milliseconds: 1000)
+        #expect(bench.gateway.accepted(of: ShardBench.news) == [1, 2])
+    }
+
+    @Test("The host's clock is not behind that of event loops")
+    func clock() {
+        let loop = MonotonicTime(.now())
+        #expect(loop <= MonotonicTime.throughSuspension())
+    }
+}
