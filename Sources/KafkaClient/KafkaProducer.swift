@@ -18,6 +18,10 @@ public final class KafkaProducer {
     /// retry found it stored).
     public var onDelivery: ((_ opaque: UInt64, _ error: KafkaError?, _ partition: Int32, _ offset: Int64) -> Void)?
 
+    /// The broker's time, UNIX milliseconds, when it has just appended a message to a topic that keeps that time
+    /// (`message.timestamp.type=LogAppendTime`).
+    public var onAppended: ((_ milliseconds: Int64) -> Void)?
+
     /// Errors of brokers, from which librdkafka recovers by itself. If the error `isFatal`, the inner client has been
     /// replaced, or else the producer is defunct.
     public var onError: ((KafkaError) -> Void)?
@@ -178,6 +182,7 @@ public final class KafkaProducer {
     private func deliverReports() {
         repeat {
             while let delivery = inbox.takeDelivery() {
+                if let time = delivery.appendedAtMilliseconds, delivery.error == nil { onAppended?(time) }
                 onDelivery?(delivery.opaque, delivery.error, delivery.partition, delivery.offset)
             }
             guard let report = inbox.takeReport() else { return }

@@ -19,21 +19,27 @@ final class ApplierBench {
     let lines = LogLines()
     let applier: RecordApplier
     let masters: ScriptedMasters?
+    let clock: ClockCheck?
 
     /// - Parameters:
     ///   - histories: the replication IDs of masters after whose fail-over records are applied again; none: nothing is.
+    ///   - wallClock: the host's clock, which is compared with that of Redis; nil: it is not.
     ///   - kind: the change that a record means, by its value, the name of the token; by default it registers.
     init(
         histories: [RedisAddress: String?] = [:],
+        wallClock: WallClock? = nil,
         _ kind: @escaping (String) -> TokenChange.Kind = { _ in .register(at: 1, TokenTexts()) }
     ) {
         let masters = histories.isEmpty ? nil : ScriptedMasters(histories, on: eventLoop)
         self.masters = masters
         member = ScriptedMember(on: eventLoop)
         redis = ScriptedState(on: eventLoop)
+        clock = wallClock.map { [redis, eventLoop, lines] in
+            $0.check(redis, on: eventLoop, lines)
+        }
         applier = RecordApplier(
             eventLoop: eventLoop,
-            clients: .init(consumer: member, producer: producer, redis: redis, rule: .unkeyed),
+            clients: .init(consumer: member, producer: producer, redis: redis, rule: .unkeyed, clock: clock),
             source: ScriptedMember.topic,
             names: TopicNames(),
             batchLimit: 100,
@@ -79,6 +85,20 @@ final class ApplierBench {
         producer.isSilent = false
         _ = applier.stop()
         pass(.minutes(1))
+    }
+}
+
+/// The clock of a host, which a test sets.
+final class WallClock {
+    var unixMilliseconds: Int64
+
+    init(unixMilliseconds: Int64) {
+        self.unixMilliseconds = unixMilliseconds
+    }
+
+    /// Compares it with that of Redis.
+    func check(_ redis: ScriptedState, on eventLoop: EmbeddedEventLoop, _ lines: LogLines) -> ClockCheck {
+        ClockCheck(redis: redis, eventLoop: eventLoop, logger: lines.logger) { self.unixMilliseconds }
     }
 }
 

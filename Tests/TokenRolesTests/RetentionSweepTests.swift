@@ -1,4 +1,5 @@
 import BelfrySupport
+import Foundation
 import Logging
 import NIOCore
 import NIOPosix
@@ -36,6 +37,7 @@ import Testing
             var producer: CollectingProducer
             var tombstones: TombstonePublisher
             var redis: RedisCluster
+            var clock: ClockCheck?
         }
 
         let eventLoop: any EventLoop
@@ -46,6 +48,7 @@ import Testing
             port: Int,
             settings: RetentionSettings,
             owner: String = "one",
+            hostAheadSeconds: Int64? = nil,
             acknowledges: Bool = true,
             beforeStart: () throws -> Void = {}
         ) async throws {
@@ -63,6 +66,12 @@ import Testing
                         eventLoop.execute { bound.value.delivered(record.number, error: nil) }
                     }
                 }
+                let clock = hostAheadSeconds.map { seconds in
+                    ClockCheck(redis: redis, eventLoop: eventLoop, logger: logger) {
+                        Int64(Date().timeIntervalSince1970 + Double(seconds)) * 1000
+                    }
+                }
+                clock?.start()
                 let sweep = RetentionSweep(
                     eventLoop: eventLoop,
                     redis: redis,
@@ -70,12 +79,13 @@ import Testing
                     tombstones: tombstones,
                     settings: settings,
                     limits: .init(lease: .seconds(3), pause: .hours(1), retry: .milliseconds(20), attempts: 2),
+                    clock: clock,
                     owner: owner,
                     logger: logger,
                     now: { RetentionSweepTests.now }
                 )
                 return NIOLoopBound(
-                    State(sweep: sweep, producer: producer, tombstones: tombstones, redis: redis),
+                    State(sweep: sweep, producer: producer, tombstones: tombstones, redis: redis, clock: clock),
                     eventLoop: eventLoop
                 )
             }.get()
@@ -95,6 +105,10 @@ import Testing
 
         var hasLease: Bool {
             get async throws { try await eventLoop.submit { [state] in state.value.sweep.hasLease }.get() }
+        }
+
+        var isOutOfLine: Bool {
+            get async throws { try await eventLoop.submit { [state] in state.value.clock?.obstacle != nil }.get() }
         }
 
         var records: [CollectingProducer.Record] {
@@ -130,7 +144,10 @@ import Testing
                 state.value.sweep.stop { promise.succeed() }
                 return promise.futureResult
             }.get()
-            try await eventLoop.submit { [state] in state.value.redis.close() }.get()
+            try await eventLoop.submit { [state] in
+                state.value.clock?.close()
+                state.value.redis.close()
+            }.get()
         }
     }
 
@@ -164,6 +181,36 @@ import Testing
         }
         #expect(Set(records.compactMap(\.key)) == Set(keys))
         #expect(records.count == 200 && records.allSatisfy { $0.value == nil && $0.topic == "push.tombstones" })
+        try await probe.stop()
+        try await store.close()
+    }
+
+    @Test("Nothing is old by a clock that is out of line with that of Redis", arguments: [0, 90_000] as [Int64])
+    func skewedClock(aheadSeconds: Int64) async throws {
+        let server = try RedisServerProcess()
+        let store = try await TokenStore(port: server.port)
+        let death = TokenChange.of(Self.live, .tombstone(at: UInt32(Self.now) - 1001, .feedback))
+        for answer in try await store.make([death]) { _ = try answer.get() }
+        let probe = try await Probe(
+            on: store.eventLoop,
+            port: server.port,
+            settings: Self.settings(),
+            hostAheadSeconds: aheadSeconds
+        )
+        if aheadSeconds == 0 {
+            try await probe.wait { try await $0.counters.completed == 1 }
+        } else {
+            try await probe.wait { probe in
+                let isOutOfLine = try await probe.isOutOfLine
+                return try await probe.hasLease && isOutOfLine
+            }
+            var looks = 0
+            try await probe.wait { _ in
+                looks += 1
+                return looks > 50
+            }
+        }
+        #expect(try await probe.counters.lookedAt == (aheadSeconds == 0 ? 1 : 0))
         try await probe.stop()
         try await store.close()
     }

@@ -15,6 +15,8 @@ final class ScriptedState: RedisPipeline {
     /// The facts with which changes of single tokens are answered, one after the other; then, and of other tokens, that
     /// the token has registered.
     var facts: [String: [TokenFacts]] = [:]
+    /// Its clock, UNIX milliseconds.
+    var clock: Int64 = 0
     /// Nothing is answered in time.
     var isAway = false
     /// Changes of these tokens are not answered in time.
@@ -45,7 +47,12 @@ final class ScriptedState: RedisPipeline {
         _ write: (inout RedisCommandWriter) -> Void,
         _ completion: @escaping RedisConnection.Completion
     ) {
-        completion(.failure(.notSent(reason: "an applier calls scripts only")))
+        guard WrittenCommand(write).words == [Array("TIME".utf8)] else {
+            return completion(.failure(.notSent(reason: "an applier calls scripts only")))
+        }
+        eventLoop.execute { [clock] in
+            ScriptedReply.strings(["\(clock / 1000)", "\(clock % 1000 * 1000)"]).hand(to: completion)
+        }
     }
 
     func evaluate(

@@ -10,6 +10,8 @@ struct KafkaDelivery: Hashable, Sendable {
     let partition: Int32
     /// Offset of the message; negative if it failed, and when the broker's answer was lost and a retry found it stored.
     let offset: Int64
+    /// The broker's time of appending the message, UNIX milliseconds; nil: the topic keeps the producer's.
+    let appendedAtMilliseconds: Int64?
 }
 
 extension KafkaDelivery {
@@ -17,6 +19,9 @@ extension KafkaDelivery {
         opaque = UInt64(UInt(bitPattern: message.pointee._private))
         partition = message.pointee.partition
         offset = message.pointee.offset
+        var kind = RD_KAFKA_TIMESTAMP_NOT_AVAILABLE
+        let time = rd_kafka_message_timestamp(message, &kind)
+        appendedAtMilliseconds = kind == RD_KAFKA_TIMESTAMP_LOG_APPEND_TIME && time > 0 ? time : nil
         let code = message.pointee.err
         if code == RD_KAFKA_RESP_ERR_NO_ERROR {
             error = nil

@@ -18,6 +18,7 @@ struct ApplierSetup: Sendable {
     private let groupID: String
     private let batch: Int
     private let publishes: Bool
+    private let judgesTimes: Bool
 
     private var names: TopicNames { TopicNames(context.configuration.kafka) }
 
@@ -25,6 +26,7 @@ struct ApplierSetup: Sendable {
     ///   - clientID: its name with Kafka and Redis.
     ///   - batch: most records of a batch.
     ///   - publishes: changes are published to push.tombstones.
+    ///   - judgesTimes: records are judged by the host's clock.
     /// - Throws: an error that names the file: a certificate or the trust roots cannot be loaded.
     init(
         _ context: RoleContext,
@@ -33,7 +35,8 @@ struct ApplierSetup: Sendable {
         groupID: String,
         topic: String,
         batch: Int,
-        publishes: Bool = true
+        publishes: Bool = true,
+        judgesTimes: Bool = true
     ) throws {
         redis = try context.configuration.redis.servers(name: clientID)
         self.context = context
@@ -43,6 +46,7 @@ struct ApplierSetup: Sendable {
         self.topic = topic
         self.batch = batch
         self.publishes = publishes
+        self.judgesTimes = judgesTimes
     }
 
     /// Starts an applier on the first of `threads`; it is stopped if the start fails further on.
@@ -81,7 +85,8 @@ struct ApplierSetup: Sendable {
             consumer: kafka.consumer,
             producer: producer,
             redis: TimedRedis(servers, clock: clock),
-            rule: rule
+            rule: rule,
+            clock: judgesTimes ? ClockCheck(redis: servers, eventLoop: eventLoop, logger: context.logger) : nil
         )
         let applier = RecordApplier(
             eventLoop: eventLoop,
@@ -100,6 +105,7 @@ struct ApplierSetup: Sendable {
             producer.noteDelivery(number, error: error)
             applier.delivered(number, error: error)
         }
+        kafka.producer.onAppended = { [weak clock = clients.clock] in clock?.appended(atMilliseconds: $0) }
         let reports = KafkaReports(health: context.health, logger: context.logger)
         reports.watch(kafka.consumer)
         reports.watch(kafka.producer)

@@ -31,6 +31,9 @@ extension RecordApplier {
         var acknowledgements: Histogram?
     }
 
+    /// The reason why the host's clock may not decide; nil: it may.
+    var clockObstacle: String? { clients.clock?.obstacle }
+
     var isRedisReady: Bool { clients.redis.isReady }
 
     /// The consumer has its place in the group; an empty assignment is one.

@@ -21,6 +21,8 @@ final class RecordApplier {
         var redis: any RedisPipeline
         /// Gives tokens their places in Redis.
         var rule: PlaceRule
+        /// Compares the host's clock, by which records are judged; nil: they are not judged by it.
+        var clock: ClockCheck?
 
         /// Runs the last steps of a start. If they fail all clients are closed: nobody else would do it.
         func closedOnFailure(_ start: () throws(KafkaError) -> Void) throws(KafkaError) {
@@ -150,6 +152,7 @@ final class RecordApplier {
 
     func start() {
         eventLoop.preconditionInEventLoop()
+        clients.clock?.start()
         replay?.start { [unowned self] in
             group.requestPositions()
             turn()
@@ -192,7 +195,7 @@ final class RecordApplier {
     }
 
     private func isReadyToTake() -> Bool {
-        guard writer.inFlight.mayTake, group.mayTake else { return false }
+        guard writer.inFlight.mayTake, group.mayTake, clients.clock?.mayDecide ?? true else { return false }
         guard let replay, replay.isDue else { return true }
         // Positions go back: no batch in flight may move them on afterwards.
         guard writer.inFlight.isEmpty else { return false }
@@ -306,6 +309,7 @@ final class RecordApplier {
         guard !isStopped else { return }
         isStopped = true
         ticking?.cancel()
+        clients.clock?.close()
         writer.close()
         clients.consumer.close(timeoutMilliseconds: Limits.leaveTimeoutMilliseconds)
         clients.producer.close(flushMilliseconds: Limits.flushTimeoutMilliseconds)

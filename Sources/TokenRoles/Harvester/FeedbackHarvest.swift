@@ -6,6 +6,7 @@ import NIOCore
 import PipelineCore
 import PushTopics
 import RedisClient
+import TokenState
 
 /// The reading half of the harvester: every topic's feedback list, each on its schedule and under its lease.
 ///
@@ -38,6 +39,7 @@ final class FeedbackHarvest {
         sources: FeedbackSources,
         producer: any MessageProducer,
         redis: any RedisPipeline,
+        clock: ClockCheck? = nil,
         broker: any BrokerCheck,
         topic: String,
         settings: HarvesterSettings,
@@ -61,7 +63,7 @@ final class FeedbackHarvest {
                 delay: delay,
                 eventLoop: eventLoop,
                 broker: broker,
-                lease: RedisFeedbackLease(source, duration: settings.lease, owner: owner, redis: redis),
+                lease: RedisFeedbackLease(source, duration: settings.lease, owner: owner, redis: redis, clock),
                 logger: logger
             ) { [unowned publisher] tuples, acknowledged in
                 publisher.publish(

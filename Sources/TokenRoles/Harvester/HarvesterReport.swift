@@ -26,6 +26,8 @@ package struct HarvesterReport: Sendable, Equatable {
     var isRedisReady: Bool
     /// Its consumer has its place in the group; an empty assignment is one.
     var isInGroup: Bool
+    /// The reason why the host's clock may not decide; nil: it may.
+    var clockObstacle: String?
     /// Of its applier.
     var serverTimes: [RecordApplier.ServerTimes] = []
 

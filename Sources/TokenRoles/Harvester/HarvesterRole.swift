@@ -92,7 +92,8 @@ package struct HarvesterRole: Role {
         Readiness.obstacles(
             of: name,
             isInGroup: reports.allSatisfy(\.isInGroup),
-            isRedisReady: reports.allSatisfy(\.isRedisReady)
+            isRedisReady: reports.allSatisfy(\.isRedisReady),
+            clocks: reports.compactMap(\.clockObstacle)
         )
     }
 
@@ -118,6 +119,7 @@ package struct HarvesterRole: Role {
                 partitions: applier.partitions,
                 isRedisReady: redis.isReady,
                 isInGroup: applier.isInGroup,
+                clockObstacle: applier.clockObstacle,
                 serverTimes: [applier.serverTimes]
             )
         }
@@ -134,6 +136,7 @@ package struct HarvesterRole: Role {
             sources: sources,
             producer: producer,
             redis: redis,
+            clock: applier.clients.clock,
             broker: KafkaBrokerCheck(
                 eventLoop: eventLoop,
                 properties: kafka.adminProperties(clientID: Self.readerID),

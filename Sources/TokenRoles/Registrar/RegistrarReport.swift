@@ -13,6 +13,8 @@ package struct RegistrarReport: Sendable, Equatable {
     var isRedisReady: Bool
     /// Its consumers have their places in their groups; an empty assignment is one.
     var isInGroup: Bool
+    /// The reason why the host's clock may not decide; nil: it may.
+    var clockObstacle: String?
     /// Nil: nothing is ever swept.
     var sweep: Sweep?
     /// Of its appliers.

@@ -49,7 +49,8 @@ package struct RegistrarRole: Role {
                 groupID: groups.registrarTombstones,
                 topic: names.tombstones,
                 batch: registrar.batch,
-                publishes: false
+                publishes: false,
+                judgesTimes: false
             )
         } else {
             keeper = nil
@@ -77,7 +78,7 @@ package struct RegistrarRole: Role {
         }
         let eventLoop = threads.eventLoop
         let part = try await eventLoop.submit {
-            let sweep = try makeSweep(on: eventLoop)
+            let sweep = try makeSweep(on: eventLoop, applying.value.clients.clock)
             let part = Part(
                 applier: applying.value,
                 keeper: keeping?.value,
@@ -121,7 +122,8 @@ package struct RegistrarRole: Role {
         Readiness.obstacles(
             of: name,
             isInGroup: reports.allSatisfy(\.isInGroup),
-            isRedisReady: reports.allSatisfy(\.isRedisReady)
+            isRedisReady: reports.allSatisfy(\.isRedisReady),
+            clocks: reports.compactMap(\.clockObstacle)
         )
     }
 
@@ -149,6 +151,7 @@ package struct RegistrarRole: Role {
                 partitions: applier.partitions,
                 isRedisReady: applier.isRedisReady && keeper?.isRedisReady ?? true,
                 isInGroup: applier.isInGroup && keeper?.isInGroup ?? true,
+                clockObstacle: applier.clockObstacle,
                 sweep: sweep.map { .init(counters: $0.sweep.counters, hasLease: $0.sweep.hasLease) },
                 serverTimes: [applier.serverTimes] + (keeper.map { [$0.serverTimes] } ?? [])
             )
@@ -172,7 +175,7 @@ package struct RegistrarRole: Role {
         }
     }
 
-    private func makeSweep(on eventLoop: any EventLoop) throws -> Sweeping? {
+    private func makeSweep(on eventLoop: any EventLoop, _ clock: ClockCheck?) throws -> Sweeping? {
         let (configuration, logger) = (context.configuration, context.logger)
         guard configuration.retention.rule.isOn else { return nil }
         // Everything that can fail comes before what has to be closed.
@@ -187,6 +190,7 @@ package struct RegistrarRole: Role {
             places: places.knownRule,
             tombstones: tombstones,
             settings: configuration.retention,
+            clock: clock,
             owner: UUID().uuidString,
             logger: logger
         )

@@ -61,6 +61,8 @@ final class RetentionSweep {
     private var term: Lease.Term
     private let logger: Logger
     private let now: () -> Int64
+    /// Compares the host's clock, by which tokens are old; nil: it may decide.
+    private let clock: ClockCheck?
     private var scanKeys: Int
     private var pace: SweepPace
     private var ticking: [RepeatingTimer] = []
@@ -99,6 +101,7 @@ final class RetentionSweep {
         tombstones: TombstonePublisher,
         settings: RetentionSettings,
         limits: Limits = Limits(),
+        clock: ClockCheck? = nil,
         owner: String,
         logger: Logger,
         now: @escaping () -> Int64 = { Int64(Date().timeIntervalSince1970) }
@@ -107,6 +110,7 @@ final class RetentionSweep {
         self.redis = redis
         self.tombstones = tombstones
         self.limits = limits
+        self.clock = clock
         self.logger = logger
         self.now = now
         tokens = TokenTable(redis, places)
@@ -156,9 +160,11 @@ final class RetentionSweep {
             guard let self, !isStopped else { return }
             // A sweep of many tokens takes hours, in which a server may well be away for a moment.
             hasLease = term.answered(result, askedAt: askedAt, now: MonotonicTime(.now()))
-            if hasLease { beginIfDue() } else { end() }
+            if hasLease, mayDecide { beginIfDue() } else { end() }
         }
     }
+
+    private var mayDecide: Bool { clock?.mayDecide ?? true }
 
     // MARK: One sweep
 
@@ -270,6 +276,7 @@ final class RetentionSweep {
     }
 
     private func judge(_ reply: RedisReply, of place: TokenKeys.Parsed, _ work: Work) -> Int {
+        guard mayDecide else { return 0 }
         let space = tokens.space(environment: place.environment, bundleID: place.bundleID)
         let seconds = now()
         for index in stride(from: 0, to: reply.count - 1, by: 2) {
