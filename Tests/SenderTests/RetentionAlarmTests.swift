@@ -104,6 +104,49 @@ struct RetentionAlarmTests {
         #expect(bench.committed()?.metadata == "3;")
     }
 
+    @Test("An offset that the broker refused is not read on from because the log has grown beyond it meanwhile")
+    func cut() throws {
+        let bench = Bench(committed: 7)
+        defer { bench.shard.leave() }
+        bench.assign(0)
+        bench.group.end = 12
+        bench.group.batches.append(.outOfRange(bench.place(0), at: 7))
+        bench.wait(milliseconds: 5000)
+        #expect(bench.group.seeks.isEmpty && bench.shard.report().counters.offsetsBeyondEnd == 1)
+        let alarm = "partition was cut before its committed offset; it stands until the group's offsets are set"
+        #expect(bench.lines.messages == [alarm])
+    }
+
+    @Test("An offset below the log that a client asks for once more is no alarm: reading goes on where it was")
+    func askedAgain() throws {
+        let bench = Bench(committed: 7)
+        defer { bench.shard.leave() }
+        bench.assign(0)
+        bench.group.start = 5
+        bench.group.end = 12
+        bench.group.batches.append(.outOfRange(bench.place(0), at: 4))
+        bench.wait(milliseconds: 2000)
+        #expect(bench.group.seeks.map(\.offset) == [7])
+        #expect(bench.lines.messages.isEmpty && bench.shard.report().counters.offsetsBeyondEnd == 0)
+    }
+
+    @Test("A lag in a log that was cut stands with an alarm, once; what is live goes on")
+    func cutLag() throws {
+        let position = Self.position([(Bench.sport, 5)], at: 20_000)
+        let bench = Bench(committed: position.offset, metadata: position.metadata)
+        defer { bench.shard.leave() }
+        try bench.shard.addTopic(Bench.sport)
+        bench.group.end = 20_000
+        bench.reader.isOutOfRange = true
+        bench.assign(0)
+        bench.wait(milliseconds: 5000)
+        try bench.bring((Bench.news, [1]))
+        bench.wait(milliseconds: 1000)
+        #expect(bench.reader.begins == [5] && bench.gateway.accepted(of: Bench.news) == [1])
+        #expect(bench.lines.messages.count { $0.hasPrefix("partition was cut before its committed offset") } == 1)
+        #expect(try bench.laggards() == [Bench.hash(Bench.sport): 5])
+    }
+
     @Test("Of records that retention deleted each is counted once, however many topics lagged there")
     func lost() throws {
         let position = Self.position([(Bench.sport, 5), ("com.example.other", 7)], at: 20_000)

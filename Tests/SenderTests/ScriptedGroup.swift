@@ -201,7 +201,7 @@ final class ScriptedReader: PartitionReader {
         guard let position = positions[place] else { return nil }
         if isOutOfRange {
             isOutOfRange = false
-            return .outOfRange(place)
+            return .outOfRange(place, at: position)
         }
         let records = log.filter { $0.partition == place.partition && $0.offset >= position }.prefix(max)
         guard let last = records.last else { return nil }
@@ -214,8 +214,8 @@ final class ScriptedReader: PartitionReader {
 
 extension KafkaBatch {
     /// The error in place of messages that the log no longer has.
-    fileprivate static func outOfRange(_ place: KafkaTopicPartition) -> KafkaBatch {
-        let record = KafkaRecord(topic: place.topic, partition: place.partition, offset: -1, key: nil, value: nil)
+    static func outOfRange(_ place: KafkaTopicPartition, at offset: Int64) -> KafkaBatch {
+        let record = KafkaRecord(topic: place.topic, partition: place.partition, offset: offset, key: nil, value: nil)
         let batch = KafkaBatch([record])
         // OFFSET_OUT_OF_RANGE
         batch.messages[0].pointee.err = .init(rawValue: 1)

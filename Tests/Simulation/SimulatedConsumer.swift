@@ -164,7 +164,7 @@ final class SimulatedConsumer: GroupConsumer {
                 guard records.isEmpty else { break }
                 outOfRange.insert(partition)
                 world.note(.fetched, number, -1, "\(name): the next offset of \(partition) is out of range")
-                return .failed(.offsetOutOfRange, at: -1, Self.place(partition))
+                return .failed(.offsetOutOfRange, at: stored[position].record.offset, Self.place(partition))
             }
             var next = position
             while next < stored.count, records.count < max, stored[next].time <= world.clock.now {

@@ -31,7 +31,7 @@ final class SimulatedReader: PartitionReader {
     func read(_ place: KafkaTopicPartition, max: Int) -> KafkaBatch? {
         guard !world.broker.isAway, let position = positions[place.partition] else { return nil }
         if position.offset < world.broker.low[Int(place.partition)] {
-            return .failed(.offsetOutOfRange, at: -1, place)
+            return .failed(.offsetOutOfRange, at: position.offset, place)
         }
         let stored = world.broker.partitions[Int(place.partition)]
         let first = world.broker.place(of: position.offset, in: place.partition)

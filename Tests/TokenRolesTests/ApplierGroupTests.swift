@@ -255,6 +255,27 @@ struct ApplierGroupTests {
         #expect(bench.lines.messages.contains { $0.hasPrefix("partition ends before its committed offset") })
     }
 
+    @Test(
+        "A log that was cut before the position and has grown beyond it since is applied from its beginning, and counted"
+    )
+    func cut() {
+        let bench = ApplierBench()
+        defer { bench.end() }
+        bench.member.committed = [0: 3]
+        bench.member.logs[0] = .init(low: 0, values: ["a", "b", "c"])
+        bench.member.give(0)
+        bench.pass()
+        bench.member.isAway = true
+        bench.member.logs[0] = .init(low: 0, values: ["d"])
+        bench.pass(.seconds(3))
+        bench.member.publish("e", "f", "g")
+        bench.member.isAway = false
+        bench.pass(.seconds(2))
+        #expect(bench.redis.changed == ["d", "e", "f", "g"])
+        #expect(bench.applier.counters.offsetsBeyondEnd == 1)
+        #expect(bench.lines.messages.contains { $0.hasPrefix("partition was cut before its committed offset") })
+    }
+
     @Test("A partition that stands still holds up no other, and goes on when the broker answers")
     func standing() {
         let bench = ApplierBench()

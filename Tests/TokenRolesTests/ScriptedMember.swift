@@ -134,7 +134,7 @@ final class ScriptedMember: GroupConsumer {
         let next = position < 0 ? log.low : position
         guard (log.low...log.high).contains(next) else {
             outOfRange.insert(partition)
-            return outOfRangeError(partition)
+            return outOfRangeError(partition, at: next)
         }
         let values = log.values.dropFirst(Int(next - log.low)).prefix(max)
         guard !values.isEmpty else { return nil }
@@ -151,8 +151,8 @@ final class ScriptedMember: GroupConsumer {
         return KafkaBatch(records)
     }
 
-    private func outOfRangeError(_ partition: Int32) -> KafkaBatch {
-        let record = KafkaRecord(topic: Self.topic, partition: partition, offset: -1, key: nil, value: nil)
+    private func outOfRangeError(_ partition: Int32, at offset: Int64) -> KafkaBatch {
+        let record = KafkaRecord(topic: Self.topic, partition: partition, offset: offset, key: nil, value: nil)
         let batch = KafkaBatch([record])
         // OFFSET_OUT_OF_RANGE
         batch.messages[0].pointee.err = .init(rawValue: 1)

@@ -23,8 +23,10 @@ final class CatchUpReader {
     private var looks: [KafkaTopicPartition: Int64] = [:]
     /// The index of the first partition in the next turn.
     private var turn = 0
-    /// Partitions whose log no longer has the next records of a topic.
-    private(set) var overtaken: Set<Int32> = []
+    /// Partitions whose log does not have the next records of a topic, each with the offset that the broker refused.
+    private(set) var overtaken: [Int32: Int64] = [:]
+    /// Partitions that were cut: nothing of them is read again.
+    private var cut: Set<Int32> = []
 
     init(
         feed: RecordFeed,
@@ -66,7 +68,7 @@ final class CatchUpReader {
             // The reader has passed the remaining records.
             case .live: halt(partition)
             case .enough(let next): leftovers[partition.place] = (batch, next)
-            case .failed(let error): report(error, partition, now: now)
+            case .failed(let error, let offset): report(error, at: offset, partition, now: now)
             }
             return (intake.end(), true)
         }
@@ -80,7 +82,9 @@ final class CatchUpReader {
 
     /// Starts or moves the reading of a partition as its topics need it. False: nothing is to be read there now.
     private func prepare(_ partition: PartitionAssignment, now: MonotonicTime) -> Bool {
-        guard !overtaken.contains(partition.number), nextAttempt <= now else { return false }
+        guard overtaken[partition.number] == nil, !cut.contains(partition.number), nextAttempt <= now else {
+            return false
+        }
         if slots.isOver(partition.number, now: now) {
             halt(partition)
             return false
@@ -131,7 +135,7 @@ final class CatchUpReader {
         for index in 0..<batch.count {
             let message = batch[index]
             if let error = message.error, !error.isPartitionEnd {
-                report(error, partition, now: now)
+                report(error, at: message.offset, partition, now: now)
                 return true
             }
             // At the end of the log nothing tells the time of those that are left.
@@ -163,10 +167,11 @@ final class CatchUpReader {
         partition.catchUp.halt()
     }
 
-    private func report(_ error: KafkaError, _ partition: PartitionAssignment, now: MonotonicTime) {
+    private func report(_ error: KafkaError, at offset: Int64, _ partition: PartitionAssignment, now: MonotonicTime) {
+        let position = partition.catchUp.position ?? looks[partition.place] ?? 0
         halt(partition)
         if error.isOffsetOutOfRange {
-            overtaken.insert(partition.number)
+            overtaken[partition.number] = offset < 0 ? position : offset
         } else {
             nextAttempt = now + ShardLimits.retryInterval
             logger.error(
@@ -177,12 +182,19 @@ final class CatchUpReader {
     }
 
     /// Resumes a partition whose log begins at a known offset: its topics go on from there.
-    func resume(_ partition: Int32) { overtaken.remove(partition) }
+    func resume(_ partition: Int32) { overtaken[partition] = nil }
+
+    /// Reads nothing more of a partition while this shard has it: the log is another than the one with the cursors.
+    func stand(_ partition: Int32) {
+        overtaken[partition] = nil
+        cut.insert(partition)
+    }
 
     /// Forgets a partition that is gone, or being given back.
     func forget(_ partition: PartitionAssignment) {
         halt(partition)
-        overtaken.remove(partition.number)
+        overtaken[partition.number] = nil
+        cut.remove(partition.number)
     }
 
     private func closeIfIdle(now: MonotonicTime) {

@@ -110,7 +110,7 @@ final class LiveReader {
     private func report(_ error: KafkaError, of message: KafkaMessageView) {
         if error.isPartitionEnd { return }
         if error.isOffsetOutOfRange {
-            retention.liveIsOutOfRange(message.partition)
+            retention.liveIsOutOfRange(message.partition, at: message.offset)
             return retention.mend(group.assigned)
         }
         logger.error(

@@ -169,7 +169,7 @@ final class RecordFeed {
                     position = max(position, message.offset)
                     continue
                 }
-                stop = .failed(error)
+                stop = .failed(error, at: message.offset)
                 break
             }
             guard message.offset >= position else { continue }
@@ -343,5 +343,6 @@ enum CatchUpStop {
     case live
     /// The intake has enough for one batch; the rest begins at an index.
     case enough(next: Int)
-    case failed(KafkaError)
+    /// The client tells an error in place of a message, and mostly the offset of that.
+    case failed(KafkaError, at: Int64)
 }

@@ -10,12 +10,12 @@ final class Retention {
     private let consumer: any GroupConsumer
     private let catchUp: CatchUpReader
     private let logger: Logger
-    /// Partitions that stand still because the live reader's next offset does not exist.
-    private var standing: Set<Int32> = []
+    /// Partitions that stand still, each with the live reader's offset that does not exist.
+    private var standing: [Int32: Int64] = [:]
     private var isAsking = false
     /// Records deleted before they were read.
     private(set) var recordsLost = 0
-    /// Partitions found to end before their committed offset.
+    /// Partitions found to end before their committed offset, or to have ended there before they grew.
     private(set) var offsetsBeyondEnd = 0
 
     init(consumer: any GroupConsumer, catchUp: CatchUpReader, logger: Logger) {
@@ -25,12 +25,14 @@ final class Retention {
     }
 
     /// The live reader's next offset is not in the log.
-    func liveIsOutOfRange(_ partition: Int32) { standing.insert(partition) }
+    ///
+    /// - Parameter offset: the one that the broker refused; negative: the client does not tell.
+    func liveIsOutOfRange(_ partition: Int32, at offset: Int64) { standing[partition] = offset }
 
     /// Asks for the beginning of the log of every partition that stands still. A failure is retried with the next call.
     func mend(_ assigned: [Int32: PartitionAssignment]) {
-        standing = standing.filter { assigned[$0]?.phase == .active }
-        let numbers = standing.union(catchUp.overtaken.filter { assigned[$0] != nil }).sorted()
+        standing = standing.filter { assigned[$0.key]?.phase == .active }
+        let numbers = Set(standing.keys).union(catchUp.overtaken.keys.filter { assigned[$0] != nil }).sorted()
         let partitions = numbers.compactMap { assigned[$0] }
         guard !partitions.isEmpty, !isAsking else { return }
         isAsking = true
@@ -49,8 +51,8 @@ final class Retention {
             logger.warning("log could not be asked for its beginning; trying again", metadata: ["error": "\(error)"])
         case .success(let watermarks):
             for (partition, there) in zip(partitions, watermarks) where partition.phase == .active {
-                if standing.contains(partition.number) { mendLive(partition, there) }
-                if catchUp.overtaken.contains(partition.number) { mendCursors(partition, there) }
+                if let refused = standing[partition.number] { mendLive(partition, refused, there) }
+                if let refused = catchUp.overtaken[partition.number] { mendCursors(partition, refused, there) }
             }
         }
     }
@@ -58,34 +60,54 @@ final class Retention {
     /// Goes on at the first offset that retention left.
     ///
     /// A position beyond the end is another matter: the Kafka topic was cut or made anew, and going on from anywhere
-    /// could send everything once more. Such a partition stands until an operator sets the group's offsets.
-    private func mendLive(_ partition: PartitionAssignment, _ there: KafkaWatermarks) {
+    /// could send everything once more. Such a partition stands until an operator sets the group's offsets. So does one
+    /// that has grown again: what lies before the offset was never read, and nothing says where it begins.
+    private func mendLive(_ partition: PartitionAssignment, _ refused: Int64, _ there: KafkaWatermarks) {
         let expected = partition.liveNext ?? 0
-        let found = PositionInLog(next: expected, low: there.low, high: there.high)
-        standing.remove(partition.number)
-        guard found != .beyondEnd else {
-            offsetsBeyondEnd += 1
-            return logger.critical(
-                "partition ends before its committed offset; it stands until the group's offsets are set",
-                metadata: [
-                    "partition": "\(partition.number)", "offset": "\(expected)", "end": "\(there.high)",
-                ]
-            )
-        }
+        let asked = refused < 0 ? expected : refused
+        let found = PositionInLog(next: expected, refused: asked, low: there.low, high: there.high)
+        standing[partition.number] = nil
+        if isCut(found, partition, offset: max(expected, asked), there) { return }
         // After a pause librdkafka may ask again for records taken in before, which the log no longer has.
         let next = max(expected, there.low)
         do throws(KafkaError) {
             try consumer.seekWithoutWaiting(to: [KafkaPartitionOffset(partition.place, offset: next)])
         } catch {
-            standing.insert(partition.number)
+            standing[partition.number] = refused
             return logger.warning("partition could not be moved; trying again", metadata: ["error": "\(error)"])
         }
         partition.moveLive(to: next)
         if case .overtaken = found { report(partition, offset: expected, there.low) }
     }
 
-    /// Moves the cursors of lagging topics to the beginning of the log.
-    private func mendCursors(_ partition: PartitionAssignment, _ there: KafkaWatermarks) {
+    /// Tells that a partition was cut. False: it was not.
+    private func isCut(
+        _ found: PositionInLog,
+        _ partition: PartitionAssignment,
+        offset: Int64,
+        _ there: KafkaWatermarks
+    ) -> Bool {
+        let message: Logger.Message
+        switch found {
+        case .present, .overtaken: return false
+        case .beyondEnd:
+            message = "partition ends before its committed offset; it stands until the group's offsets are set"
+        case .cut:
+            message = "partition was cut before its committed offset; it stands until the group's offsets are set"
+        }
+        offsetsBeyondEnd += 1
+        logger.critical(
+            message,
+            metadata: ["partition": "\(partition.number)", "offset": "\(offset)", "end": "\(there.high)"]
+        )
+        return true
+    }
+
+    /// Moves the cursors of lagging topics to the beginning of the log. If it was cut they stand, and the live reader
+    /// goes on.
+    private func mendCursors(_ partition: PartitionAssignment, _ refused: Int64, _ there: KafkaWatermarks) {
+        let found = PositionInLog(next: refused, refused: refused, low: there.low, high: there.high)
+        if isCut(found, partition, offset: refused, there) { return catchUp.stand(partition.number) }
         catchUp.resume(partition.number)
         let lost = partition.feeds.values.compactMap { feed -> Range<Int64>? in
             guard let gap = feed.ledger.gap, feed.skip(to: there.low) > 0 else { return nil }

@@ -16,12 +16,12 @@ final class OffsetsOutOfRange {
     private let consumer: any GroupConsumer
     private let source: String
     private let logger: Logger
-    /// Partitions that stand still.
-    private var standing: Set<Int32> = []
+    /// Partitions that stand still, each with the offset that the broker refused.
+    private var standing: [Int32: Int64] = [:]
     private var isAsking = false
     /// Records deleted before they were read, since the start.
     private(set) var recordsLost: Int64 = 0
-    /// Partitions found to end before their position, since the start.
+    /// Partitions found to end before their position, or to have ended there before they grew, since the start.
     private(set) var beyondEnd = 0
 
     private static let timeoutMilliseconds: Int32 = 5_000
@@ -33,12 +33,17 @@ final class OffsetsOutOfRange {
     }
 
     /// The next offset of a partition is not in the log.
-    func noteStandstill(of partition: Int32) {
+    ///
+    /// - Parameter offset: the one that the broker refused; negative: the client does not tell.
+    func noteStandstill(of partition: Int32, at offset: Int64) {
         // The error may have been fetched before the partition was given back.
-        if position(partition) != nil { standing.insert(partition) }
+        guard let next = position(partition) else { return }
+        standing[partition] = offset < 0 ? next : offset
     }
 
-    func forget(_ partitions: [Int32]) { standing.subtract(partitions) }
+    func forget(_ partitions: [Int32]) {
+        for partition in partitions { standing[partition] = nil }
+    }
 
     /// Asks for the extent of every partition that stands still. To be called again: a failure is retried with the next
     /// call.
@@ -47,7 +52,7 @@ final class OffsetsOutOfRange {
     ///   range. As they stand still, nothing further of them is taken, so that their time comes.
     func mend(except inFlight: () -> Set<Int32>) {
         guard !standing.isEmpty, !isAsking else { return }
-        let partitions = standing.subtracting(inFlight()).sorted()
+        let partitions = Set(standing.keys).subtracting(inFlight()).sorted()
         guard !partitions.isEmpty else { return }
         isAsking = true
         consumer.watermarks(
@@ -69,8 +74,8 @@ final class OffsetsOutOfRange {
     }
 
     private func mend(_ partition: Int32, _ extent: KafkaWatermarks) {
-        guard standing.contains(partition), let next = position(partition) else { return }
-        let found = PositionInLog(next: next, low: extent.low, high: extent.high)
+        guard let refused = standing[partition], let next = position(partition) else { return }
+        let found = PositionInLog(next: next, refused: refused, low: extent.low, high: extent.high)
         let target = found == .present ? max(next, extent.low) : extent.low
         do throws(KafkaError) {
             try consumer.seekWithoutWaiting(to: [
@@ -79,7 +84,7 @@ final class OffsetsOutOfRange {
         } catch {
             return logger.warning("partition could not be moved; trying again", metadata: ["error": "\(error)"])
         }
-        standing.remove(partition)
+        standing[partition] = nil
         onMoved(partition, target)
         report(found, partition, next: next, extent)
     }
@@ -104,6 +109,14 @@ final class OffsetsOutOfRange {
             metadata["end"] = "\(extent.high)"
             logger.critical(
                 "partition ends before its committed offset; what is left is applied from its beginning",
+                metadata: metadata
+            )
+        case .cut:
+            beyondEnd += 1
+            metadata["first"] = "\(extent.low)"
+            metadata["end"] = "\(extent.high)"
+            logger.critical(
+                "partition was cut before its committed offset; what is left is applied from its beginning",
                 metadata: metadata
             )
         }

@@ -260,7 +260,9 @@ final class RecordApplier {
     /// Handles an error in place of a message.
     private func report(_ error: KafkaError, of message: KafkaMessageView) {
         if error.isPartitionEnd { return }
-        if error.isOffsetOutOfRange { return group.offsetsOutOfRange.noteStandstill(of: message.partition) }
+        if error.isOffsetOutOfRange {
+            return group.offsetsOutOfRange.noteStandstill(of: message.partition, at: message.offset)
+        }
         logger.error("consuming failed", metadata: ["source": "\(source)", "error": "\(error)"])
     }
 
