@@ -14,7 +14,6 @@ import Testing
             let requests = (1...5).map { ticket in
                 Coalescer.Request(
                     ticket: UInt64(ticket),
-                    assignment: 0,
                     stamp: .init(milliseconds: Int64(generator.pick(1...4)), offset: Int64(ticket), token: 0),
                     expiration: [0, 5, 6, 7].randomElement(using: &generator) ?? 0
                 )
@@ -76,7 +75,7 @@ private struct CoalescerWorld {
     enum Answer: Equatable { case sent, superseded, expired, passed, forgotten }
 
     var coalescer = Coalescer(patience: .milliseconds(40))
-    var requests: [UInt64: (request: Coalescer.Request, subject: UInt64)] = [:]
+    var requests: [UInt64: (request: Coalescer.Request, subject: UInt64, assignment: UInt32)] = [:]
     var answers: [UInt64: Answer] = [:]
     var problems: [String] = []
     /// Everything that came to a group that is open, by subject.
@@ -122,11 +121,10 @@ private struct CoalescerWorld {
         let number = UInt64(generator.pick(0...5))
         let request = Coalescer.Request(
             ticket: tickets,
-            assignment: UInt32(generator.pick(0...1)),
             stamp: .init(milliseconds: Int64(generator.pick(1...50)), offset: Int64(tickets), token: 0),
             expiration: generator.chance(50) ? 0 : UInt32(unixSeconds) + UInt32(generator.pick(0...3))
         )
-        requests[tickets] = (request, number)
+        requests[tickets] = (request, number, UInt32(generator.pick(0...1)))
         let waits = Self.gates.filter { _ in generator.chance(30) }.map {
             Coalescer.Wait($0, until: (positions[$0] ?? 0) + UInt64(generator.pick(1...5)))
         }
@@ -174,9 +172,10 @@ private struct CoalescerWorld {
     }
 
     private mutating func forget(assignment: UInt32) {
-        coalescer.forget(assignment: assignment)
+        let waiting = open.values.joined().filter { answers[$0] == nil && requests[$0]?.assignment == assignment }
+        coalescer.forget(assignment: assignment, waiting.map { ($0, subject(requests[$0]?.subject ?? 99)) })
         for (subject, tickets) in open {
-            for ticket in tickets where requests[ticket]?.request.assignment == assignment && answers[ticket] == nil {
+            for ticket in tickets where requests[ticket]?.assignment == assignment && answers[ticket] == nil {
                 answer(ticket, .forgotten)
             }
             // A superseded request does not come back when the newer one is forgotten.

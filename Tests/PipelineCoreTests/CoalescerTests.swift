@@ -13,7 +13,6 @@ import Testing
     private func request(_ ticket: UInt64, at milliseconds: Int64, expiration: UInt32 = 0) -> Coalescer.Request {
         .init(
             ticket: ticket,
-            assignment: 1,
             stamp: .init(milliseconds: milliseconds, offset: Int64(ticket), token: 0),
             expiration: expiration
         )
@@ -164,12 +163,10 @@ import Testing
         let waits = [Coalescer.Wait(backlog, until: 100)]
         _ = coalescer.comes(request(1, at: 10), subject(1), start, .none, waits)
         _ = coalescer.comes(request(2, at: 10), subject(2), start, .none, waits)
-        var other = request(3, at: 20, expiration: 100)
-        other.assignment = 2
-        _ = coalescer.comes(other, subject(1), start, .none, [])
-        coalescer.forget(assignment: 2)
-        #expect(!coalescer.isEmpty && coalescer.waits(0))
-        coalescer.forget(assignment: 1)
+        _ = coalescer.comes(request(3, at: 20, expiration: 100), subject(1), start, .none, [])
+        coalescer.forget(assignment: 2, [(3, subject(1)), (9, subject(2)), (10, subject(3))])
+        #expect(!coalescer.isEmpty && coalescer.waits(0) && coalescer.waits(1))
+        coalescer.forget(assignment: 1, [(2, subject(2)), (1, subject(1))])
         #expect(coalescer.isEmpty && !coalescer.waits(0))
         coalescer.passed(backlog, upTo: .max)
         #expect(coalescer.due(later(9000)) == Coalescer.Settled())
@@ -180,10 +177,8 @@ import Testing
     func forgottenGate() {
         var coalescer = Coalescer(patience: .seconds(5))
         _ = coalescer.comes(request(1, at: 10), subject(1), start, .none, [.init(backlog, until: 100)])
-        var other = request(2, at: 20, expiration: 100)
-        other.assignment = 2
-        _ = coalescer.comes(other, subject(1), start, .none, [])
-        coalescer.forget(assignment: 1)
+        _ = coalescer.comes(request(2, at: 20, expiration: 100), subject(1), start, .none, [])
+        coalescer.forget(assignment: 1, [(1, subject(1))])
         #expect(coalescer.due(start).due.map(\.ticket) == [2])
     }
 }

@@ -31,7 +31,7 @@ import Testing
     func runs() {
         var log = FrameLog()
         for number in 0..<6 as Range<UInt32> { log.append(number, bytes: 10, assignment: number == 2 ? 9 : 1) }
-        let dropped = log.drop(assignment: 9, from: 0)
+        let dropped = log.drop(assignment: 9, from: 0).count
         #expect(dropped == 1)
         var ends: [UInt64] = []
         var counts: [Int] = []
@@ -44,6 +44,31 @@ import Testing
         }
         #expect(ends == [2, 3, 5])
         #expect(counts == [20, 0, 20])
+    }
+
+    @Test("What leaves with its partition is found without a look at the others, also where the log has let go of some")
+    func assignments() {
+        var log = FrameLog(firstSequence: 1000)
+        for number in 0..<3000 as Range<UInt32> { log.append(number, bytes: 10, assignment: number % 30) }
+        log.evict(before: 1600)
+        for assignment in 0..<10 as Range<UInt32> {
+            let former = log.looks
+            let kept = log.drop(assignment: assignment, from: 2500)
+            #expect(kept.map(\.token) == (0..<3000).filter { $0 >= 1500 && $0 % 30 == assignment })
+            let rest = log.drop(assignment: assignment, from: 1600) { $0.token % 60 < 30 }
+            #expect(rest.map(\.token) == (0..<3000).filter { (600..<1500).contains($0) && $0 % 60 == assignment })
+            let looks = log.looks - former
+            #expect(looks == 50 + 80)
+        }
+        let none = log.drop(assignment: 77, from: 1600)
+        #expect(none.isEmpty)
+        // Assignments come and go for months, and are never told to have ended.
+        for number in 0..<10_000 as Range<UInt32> {
+            log.append(number, bytes: 10, assignment: 1000 + number)
+            log.evict(before: log.tail - 3)
+        }
+        let known = log.knownAssignments
+        #expect(known <= 65)
     }
 
     @Test("A frame of a whole chunk fits, and the next one starts another chunk")
@@ -106,7 +131,7 @@ import Testing
                     model[index].isDropped = true
                     expected += 1
                 }
-                let dropped = log.drop(assignment: assignment, from: from)
+                let dropped = log.drop(assignment: assignment, from: from).count
                 #expect(dropped == expected)
             default:
                 let limit = head + .random(in: 0...UInt64(model.count), using: &random)

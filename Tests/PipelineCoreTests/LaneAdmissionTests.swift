@@ -66,7 +66,7 @@ import Testing
         probe.publish(2, assignment: 2)
         probe.publish(1)
         _ = probe.end()
-        let taken = probe.lane.takeWaiting { $0.assignment == 1 }
+        let taken = probe.lane.takeWaiting(assignment: 1) { _ in true }
         #expect(taken.map(\.token) == [0, 1, 4], "what is to be sent again is taken too")
         #expect(probe.openAndSend() == [2, 3])
         #expect(probe.silence().presumed == [2, 3])

@@ -149,7 +149,7 @@ import Testing
     func behindTheDropped() {
         for _ in 0..<2 { probe.publish() }
         probe.open()
-        _ = probe.lane.takeWaiting { $0.token == 0 }
+        _ = probe.lane.takeWaiting(assignment: 1) { $0.token == 0 }
         #expect(probe.send() == [1])
         #expect(isBehindAcceptance(1) == false)
     }
@@ -165,7 +165,7 @@ import Testing
         probe.open()
         probe.now = probe.now + .seconds(11)
         if isDropped {
-            _ = probe.lane.takeWaiting { $0.token < 60 }
+            _ = probe.lane.takeWaiting(assignment: 1) { $0.token < 60 }
         } else {
             probe.send()
             _ = probe.silence()
@@ -185,7 +185,7 @@ import Testing
         let probe = LaneProbe(retainedBytes: 0)
         probe.publish(60, bytes: 1000)
         probe.open()
-        _ = probe.lane.takeWaiting { $0.token < 60 }
+        _ = probe.lane.takeWaiting(assignment: 1) { $0.token < 60 }
         probe.evict()
         #expect(probe.keptEntries == 0)
         probe.publish()

@@ -158,7 +158,7 @@ import Testing
             probe.publish(900)
             probe.send()
             #expect(probe.inFlight == 100)
-            _ = probe.queue.takeWaiting { _ in true }
+            _ = probe.queue.takeWaiting(assignment: 1) { _ in true }
             #expect(probe.waiting == 0)
         }
         #expect(probe.capacity == 1024)

@@ -60,6 +60,7 @@ final class StreamProbe {
     var waiting: Int { queue.waitingCount }
     var isDrained: Bool { queue.isDrained }
     var capacity: Int { queue.capacity }
+    var looks: Int { queue.looks }
     var settledEnd: UInt64 { queue.settledEnd }
     var wakesAt: MonotonicTime? { queue.wakesAt }
     var needsOwnConnections: Bool { queue.needsOwnConnections(now: now) }
@@ -68,7 +69,7 @@ final class StreamProbe {
     var admission: Admission { queue.admission }
     /// Ordinals and counts of the troubled notifications.
     var troubles: [UInt32: NotificationTrouble] {
-        Dictionary(uniqueKeysWithValues: queue.troubles.map { ($0.0.token, $0.1) })
+        Dictionary(uniqueKeysWithValues: queue.troubles(assignment: 1).map { ($0.0.token, $0.1) })
     }
     var unusedContent: UInt32? { queue.takeUnusedContent() }
 

@@ -34,6 +34,29 @@ import Testing
         #expect(probe.isDrained && probe.settledEnd == 0)
     }
 
+    @Test("What leaves is found without a look at what stays, whether it waits, is in flight or was sent before")
+    func looks() {
+        let probe = StreamProbe(inFlight: 100_000)
+        for turn in 0..<1000 as Range<UInt32> { probe.publish(1, assignment: turn % 20) }
+        for _ in 0..<50 { probe.publish(3, assignment: 99) }
+        let sent = probe.send(400)
+        for ordinal in sent.prefix(100) { probe.answer(ordinal) }
+        for ordinal in sent.dropFirst(100).prefix(100) { probe.answer(ordinal, .retryTokenLater) }
+        var looks = probe.looks
+        probe.queue.stopSending(assignment: 7)
+        #expect(probe.looks == looks + 45, "five of fifty were answered")
+        looks = probe.looks
+        probe.queue.forget(assignment: 7)
+        #expect(probe.looks == looks + 10, "what was in flight")
+        looks = probe.looks
+        #expect(probe.queue.takeWaiting(assignment: 99) { $0.token.isMultiple(of: 2) }.count == 75)
+        #expect(probe.queue.troubles(assignment: 13).count == 5)
+        #expect(probe.looks == looks + 150 + 45)
+        looks = probe.looks
+        probe.queue.forget(assignment: 77)
+        #expect(probe.looks == looks)
+    }
+
     @Test("A newer one of the token waits for the answer to one that is forgotten")
     func forgottenInFlight() {
         let probe = StreamProbe()
@@ -56,7 +79,7 @@ import Testing
         probe.answer(0, .retryTokenLater)
         probe.close(2, isRefused: true)
         #expect(probe.waiting == 4)
-        let taken = probe.queue.takeWaiting { $0.token != 9 }.map(\.token)
+        let taken = probe.queue.takeWaiting(assignment: 1) { $0.token != 9 }.map(\.token)
         #expect(taken == [0, 1, 2, 5])
         #expect(probe.waiting == 0 && probe.inFlight == 2)
         probe.pass(.seconds(100))
@@ -71,9 +94,9 @@ import Testing
         let probe = StreamProbe()
         probe.publish(3, token: 1)
         probe.publish(1)
-        #expect(probe.queue.takeWaiting { $0.token == 0 }.map(\.token) == [0])
+        #expect(probe.queue.takeWaiting(assignment: 1) { $0.token == 0 }.map(\.token) == [0])
         #expect(probe.send() == [1, 3])
-        #expect(probe.queue.takeWaiting { $0.token == 2 }.map(\.token) == [2])
+        #expect(probe.queue.takeWaiting(assignment: 1) { $0.token == 2 }.map(\.token) == [2])
         probe.publish(1, token: 1)
         probe.answer(1)
         #expect(probe.send() == [4])
@@ -85,7 +108,7 @@ import Testing
         probe.publish(1)
         probe.send()
         probe.answer(0, .retryTokenLater)
-        _ = probe.queue.takeWaiting { _ in true }
+        _ = probe.queue.takeWaiting(assignment: 1) { _ in true }
         probe.publish(1)
         #expect(probe.send() == [1])
         probe.pass(.milliseconds(500))
@@ -122,7 +145,7 @@ import Testing
         probe.send(1)
         probe.queue.forget(assignment: 1)
         #expect(probe.discard(token: 7) == [2])
-        _ = probe.queue.takeWaiting { _ in true }
+        _ = probe.queue.takeWaiting(assignment: 3) { _ in true }
         #expect(probe.unusedContent == nil, "one is in flight")
         #expect(probe.answer(0)?.result == .forgotten)
         #expect(probe.unusedContent == content)

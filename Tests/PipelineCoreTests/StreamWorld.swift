@@ -336,7 +336,9 @@ final class StreamWorld {
             }
         case 1:
             let remainder = UInt32(random.pick(0...2))
-            let taken = queue.queue.takeWaiting { $0.token % 3 == remainder }
+            let taken = (0...assignment).flatMap { assignment in
+                queue.queue.takeWaiting(assignment: assignment) { $0.token % 3 == remainder }
+            }
             for reference in taken { auditor.removed(reference.token) }
             auditor.check(taken == taken.sorted { $0.token < $1.token }, "taken out of order")
         default:

@@ -41,15 +41,12 @@ public struct Coalescer: Sendable {
     public struct Request: Equatable, Sendable {
         /// Ascending in the order of arrival, never reused.
         public var ticket: UInt64
-        /// See ``NotificationReference/assignment``.
-        public var assignment: UInt32
         public var stamp: Stamp
         /// UNIX seconds; 0: never expires here.
         public var expiration: UInt32
 
-        public init(ticket: UInt64, assignment: UInt32, stamp: Stamp, expiration: UInt32) {
+        public init(ticket: UInt64, stamp: Stamp, expiration: UInt32) {
             self.ticket = ticket
-            self.assignment = assignment
             self.stamp = stamp
             self.expiration = expiration
         }
@@ -214,10 +211,12 @@ public struct Coalescer: Sendable {
     public func waits(_ group: UInt64) -> Bool { groups[group] != nil }
 
     /// An assignment has ended: this shard no longer owns its requests.
-    public mutating func forget(assignment: UInt32) {
-        // The order of the groups does not matter: none is closed here.
-        for (number, group) in groups where group.candidates.contains(where: { $0.assignment == assignment }) {
-            groups[number]?.candidates.removeAll { $0.assignment == assignment }
+    ///
+    /// - Parameter requests: all that wait of it, in any order; others may be among them that do not.
+    public mutating func forget(assignment: UInt32, _ requests: [(ticket: UInt64, subject: Subject)]) {
+        for (ticket, subject) in requests {
+            guard let number = open[subject] else { continue }
+            groups[number]?.candidates.removeAll { $0.ticket == ticket }
             if groups[number]?.candidates.isEmpty ?? false { remove(number) }
         }
         passed(.backlog(assignment: assignment), upTo: .max)

@@ -4,7 +4,7 @@ import APNsProtocol
 ///
 /// Frames are encoded in place into chunks of one TLS record's size and stay there until they are settled, so that
 /// sending them again costs no encoding. A sequence number also is the notification identifier (see
-/// ``identifier(of:)``). Memory: 28 bytes and the frame's own for each entry; chunks are recycled (``FrameChunks``).
+/// ``identifier(of:)``). Memory: 32 bytes and the frame's own for each entry; chunks are recycled (``FrameChunks``).
 public struct FrameLog: ~Copyable {
     /// Largest plaintext of a TLS record: a chunk handed over whole becomes exactly one.
     public static let chunkBytes = 16_384
@@ -23,6 +23,8 @@ public struct FrameLog: ~Copyable {
         var loneCloses: UInt8 = 0
         /// The checksum of the token; see ``FrameLog/drop(checksum:from:where:)``.
         public internal(set) var checksum: UInt32
+        /// The distance to the former entry of the assignment; 0: there is none.
+        fileprivate var formerDistance: UInt32
     }
 
     /// First entry kept.
@@ -39,6 +41,16 @@ public struct FrameLog: ~Copyable {
     private var firstOrdinal: UInt32 = 0
     private(set) var firstChunk = 0
     private let memory: FrameChunks
+    /// The sequence number of each assignment's last entry; entries before are linked to it. Some are not kept any
+    /// more.
+    private var lastOf = ByAssignment<UInt64>()
+    /// The number of them that triggers the removal of those not kept.
+    private var sweepCount = FrameLog.leastSweep
+    /// Entries looked at because of their assignment, ever: the cost of revocations.
+    private(set) var looks = 0
+    /// Assignments whose last entry is kept, and some others.
+    var knownAssignments: Int { lastOf.count }
+    private static let leastSweep = 64
 
     struct Chunk {
         var base: UnsafeMutableRawPointer
@@ -119,7 +131,8 @@ public struct FrameLog: ~Copyable {
             length: UInt16(truncatingIfNeeded: bytes),
             refusals: 0,
             isDropped: false,
-            checksum: checksum
+            checksum: checksum,
+            formerDistance: link(reference.assignment)
         )
         chunks[last].used += bytes
         tail += 1
@@ -195,12 +208,15 @@ public struct FrameLog: ~Copyable {
         entries[slot].loneCloses = trouble.loneCloses
     }
 
-    /// The troubled entries from `start` on.
-    func troubles(from start: UInt64) -> [(NotificationReference, NotificationTrouble)] {
-        (max(start, head)..<max(start, tail)).compactMap { sequence in
-            let entry = entries[Int(truncatingIfNeeded: sequence & mask)]
+    /// The troubled entries of an assignment from `start` on.
+    mutating func troubles(
+        assignment: UInt32,
+        from start: UInt64
+    ) -> [(NotificationReference, NotificationTrouble)] {
+        undropped(of: assignment, from: start).compactMap { sequence in
+            let entry = entry(at: sequence)
             let trouble = NotificationTrouble(refusals: entry.refusals, loneCloses: entry.loneCloses)
-            return entry.isDropped || !trouble.isThere ? nil : (entry.reference, trouble)
+            return trouble.isThere ? (entry.reference, trouble) : nil
         }
     }
 
@@ -211,17 +227,22 @@ public struct FrameLog: ~Copyable {
         return Int(entries[slot].loneCloses)
     }
 
-    /// Marks the entries of an assignment from `start` on as dropped; returns their number.
+    /// Marks the entries of an assignment from `start` on as dropped if their references satisfy a condition. Looks at
+    /// entries of the assignment alone. Returns the references, in order.
     @discardableResult
-    public mutating func drop(assignment: UInt32, from start: UInt64) -> Int {
-        var dropped = 0
-        for sequence in max(start, head)..<max(start, tail) {
+    mutating func drop(
+        assignment: UInt32,
+        from start: UInt64,
+        where isMeant: (NotificationReference) -> Bool = { _ in true }
+    ) -> [NotificationReference] {
+        var dropped: [NotificationReference] = []
+        for sequence in undropped(of: assignment, from: start) {
             let slot = Int(truncatingIfNeeded: sequence & mask)
-            guard entries[slot].reference.assignment == assignment, !entries[slot].isDropped else { continue }
+            guard isMeant(entries[slot].reference) else { continue }
             entries[slot].isDropped = true
-            dropped += 1
+            dropped.append(entries[slot].reference)
         }
-        droppedCount += dropped
+        droppedCount += dropped.count
         return dropped
     }
 
@@ -257,20 +278,6 @@ public struct FrameLog: ~Copyable {
         return dropped
     }
 
-    /// Marks entries from `start` on as dropped if their references satisfy a condition. Returns those references, in
-    /// order.
-    mutating func drop(from start: UInt64, where isMeant: (NotificationReference) -> Bool) -> [NotificationReference] {
-        var dropped: [NotificationReference] = []
-        for sequence in max(start, head)..<max(start, tail) {
-            let slot = Int(truncatingIfNeeded: sequence & mask)
-            guard !entries[slot].isDropped, isMeant(entries[slot].reference) else { continue }
-            entries[slot].isDropped = true
-            dropped.append(entries[slot].reference)
-        }
-        droppedCount += dropped.count
-        return dropped
-    }
-
     /// Bytes of memory from one frame up to another, the unused ends of chunks included.
     ///
     /// - Parameters: `head ... tail`, the first not after the second.
@@ -289,6 +296,31 @@ public struct FrameLog: ~Copyable {
     public func liveCount(in range: Range<UInt64>) -> Int {
         guard droppedCount > 0 else { return range.count }
         return range.reduce(0) { $0 + (entry(at: $1).isDropped ? 0 : 1) }
+    }
+
+    /// Makes the next entry the last of its assignment; returns its distance to the former one.
+    private mutating func link(_ assignment: UInt32) -> UInt32 {
+        let former = lastOf[assignment]
+        lastOf[assignment] = tail
+        if lastOf.count > sweepCount {
+            lastOf.keep { [head] in $0 >= head }
+            sweepCount = max(Self.leastSweep, 2 * lastOf.count)
+        }
+        return former.flatMap { UInt32(exactly: tail - $0) } ?? 0
+    }
+
+    /// The sequence numbers of an assignment's entries from `start` on that are not dropped, ascending.
+    private mutating func undropped(of assignment: UInt32, from start: UInt64) -> [UInt64] {
+        guard var sequence = lastOf[assignment] else { return [] }
+        var found: [UInt64] = []
+        while sequence >= max(start, head) {
+            looks += 1
+            let entry = entry(at: sequence)
+            if !entry.isDropped { found.append(sequence) }
+            guard entry.formerDistance > 0 else { break }
+            sequence -= UInt64(entry.formerDistance)
+        }
+        return found.reversed()
     }
 
     private func base(of entry: Entry) -> UnsafeMutableRawPointer {

@@ -11,12 +11,15 @@ extension LaneStateMachine {
         }
     }
 
-    /// Removes waiting notifications that another stage takes over.
+    /// Removes waiting notifications of a partition that another stage takes over.
     ///
     /// - Parameter isTaken: returns whether the notification goes elsewhere; it gets no outcome from this lane.
     /// - Returns: the removed notifications, in order.
-    public mutating func takeWaiting(where isTaken: (NotificationReference) -> Bool) -> [NotificationReference] {
-        let taken = log.drop(from: sentEnd, where: isTaken)
+    public mutating func takeWaiting(
+        assignment: UInt32,
+        where isTaken: (NotificationReference) -> Bool
+    ) -> [NotificationReference] {
+        let taken = log.drop(assignment: assignment, from: sentEnd, where: isTaken)
         passDropped()
         return taken
     }

@@ -17,8 +17,10 @@ public struct NotificationTrouble: Equatable, Sendable {
 }
 
 extension LaneStateMachine {
-    /// The troubled notifications that wait or are to be sent again.
-    public var troubles: [(NotificationReference, NotificationTrouble)] { log.troubles(from: sentEnd) }
+    /// The troubled notifications of a partition that wait or are to be sent again.
+    public mutating func troubles(assignment: UInt32) -> [(NotificationReference, NotificationTrouble)] {
+        log.troubles(assignment: assignment, from: sentEnd)
+    }
 
     /// Adds earlier trouble to the notification committed last, which was sent before.
     public mutating func inheritTrouble(_ trouble: NotificationTrouble) {

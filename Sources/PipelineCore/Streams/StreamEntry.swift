@@ -1,7 +1,7 @@
 /// A queue's data about one notification.
 ///
-/// An entry has links for two lists: the line in which it stands (in the order of sending), and the chain of its token
-/// (in the order of arrival). Links are slots; ``none``: there is no other.
+/// An entry has links for three lists: the line in which it stands (in the order of sending), and the chains of its
+/// token and of its assignment (in the order of arrival). Links are slots; ``none``: there is no other.
 struct StreamEntry {
     /// The state of a notification.
     ///
@@ -58,6 +58,9 @@ struct StreamEntry {
     /// Neighbours in the token's chain.
     var older = Self.none
     var newer = Self.none
+    /// Neighbours in the assignment's chain.
+    var earlier = Self.none
+    var later = Self.none
     /// The last of the token's chain; valid in the first.
     var newest = Self.none
     /// The next first one of a chain in the same bucket.

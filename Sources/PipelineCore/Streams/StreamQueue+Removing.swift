@@ -12,20 +12,23 @@ extension StreamQueue {
         leave(assignment, .isForgotten)
     }
 
-    /// Removes waiting notifications that another stage takes over.
+    /// Removes waiting notifications of a partition that another stage takes over.
     ///
     /// - Parameter isTaken: returns whether the notification goes elsewhere.
-    /// - Returns: the removed notifications, in the order of partition, record and token.
-    public mutating func takeWaiting(where isTaken: (NotificationReference) -> Bool) -> [NotificationReference] {
+    /// - Returns: the removed notifications, in the order of record and token.
+    public mutating func takeWaiting(
+        assignment: UInt32,
+        where isTaken: (NotificationReference) -> Bool
+    ) -> [NotificationReference] {
         guard waitingCount > 0 else { return [] }
         var taken: [NotificationReference] = []
-        for slot in 0..<slab.capacity where slab.entries[slot].isWaiting {
-            let reference = slab.entries[slot].reference
-            guard isTaken(reference) else { continue }
-            taken.append(reference)
-            drop(slot)
+        eachSlot(of: assignment) { queue, slot in
+            let entry = queue.slab.entries[slot]
+            guard entry.isWaiting, isTaken(entry.reference) else { return }
+            taken.append(entry.reference)
+            queue.drop(slot)
         }
-        return taken.sorted { ($0.assignment, $0.record, $0.token) < ($1.assignment, $1.record, $1.token) }
+        return taken.sorted { ($0.record, $0.token) < ($1.record, $1.token) }
     }
 
     /// Removes the waiting notifications of a token, including those to be sent again. The caller gives them their
@@ -43,25 +46,27 @@ extension StreamQueue {
         return discarded
     }
 
-    /// The troubled notifications that wait or are to be sent again.
-    public var troubles: [(NotificationReference, NotificationTrouble)] {
-        (0..<slab.capacity).compactMap { slot in
-            let entry = slab.entries[slot]
+    /// The troubled notifications of a partition that wait or are to be sent again.
+    public mutating func troubles(assignment: UInt32) -> [(NotificationReference, NotificationTrouble)] {
+        var troubles: [(NotificationReference, NotificationTrouble)] = []
+        eachSlot(of: assignment) { queue, slot in
+            let entry = queue.slab.entries[slot]
             let trouble = NotificationTrouble(
                 refusals: entry.refusals,
                 loneCloses: entry.loneCloses,
                 retriedSince: entry.retriedSince
             )
-            return entry.isWaiting && trouble.isThere ? (entry.reference, trouble) : nil
+            if entry.isWaiting && trouble.isThere { troubles.append((entry.reference, trouble)) }
         }
+        return troubles
     }
 
     private mutating func leave(_ assignment: UInt32, _ leave: StreamEntry.Leave) {
-        for slot in 0..<slab.capacity where slab.entries[slot].reference.assignment == assignment {
-            switch slab.entries[slot].state {
+        eachSlot(of: assignment) { queue, slot in
+            switch queue.slab.entries[slot].state {
             case .free, .settled: break
-            case .inFlight: slab.entries[slot].leave = max(slab.entries[slot].leave, leave)
-            case .waiting, .passedOver, .again, .suspect, .asleep: drop(slot)
+            case .inFlight: queue.slab.entries[slot].leave = max(queue.slab.entries[slot].leave, leave)
+            case .waiting, .passedOver, .again, .suspect, .asleep: queue.drop(slot)
             }
         }
     }

@@ -27,6 +27,7 @@ public struct StreamQueue: ~Copyable {
 
     private(set) var slab = StreamSlab()
     private var chains: TokenChains
+    private var assignments = AssignmentChains()
     private var contents = ContentUses()
     private var waiting = SlotList()
     private var again = SlotList()
@@ -47,6 +48,8 @@ public struct StreamQueue: ~Copyable {
     public private(set) var settledEnd: UInt64 = 0
     /// Notifications with an outcome that were not released.
     private var unreleased = 0
+    /// Entries looked at because of their assignment, ever: the cost of revocations.
+    private(set) var looks = 0
     /// Number of the next sending.
     private var nextSending: UInt64 = 1
     /// Nothing goes out before this time, because of a finding.
@@ -138,6 +141,7 @@ public struct StreamQueue: ~Copyable {
         let slot = slab.fillSlot(entry, token: token)
         contents.use(content)
         chains.append(slot, in: slab)
+        assignments.append(slot, in: slab)
         slab.append(slot, to: &waiting)
         latest = slot
     }
@@ -340,6 +344,17 @@ public struct StreamQueue: ~Copyable {
         return slots
     }
 
+    /// Calls `body` with the slots of an assignment, the latest first. It may free the slot.
+    mutating func eachSlot(of assignment: UInt32, _ body: (inout StreamQueue, Int) -> Void) {
+        var link = assignments.latest(of: assignment)
+        while link != StreamEntry.none {
+            let slot = Int(link)
+            link = slab.entries[slot].earlier
+            looks += 1
+            body(&self, slot)
+        }
+    }
+
     /// Removes a notification that waits; it gets no verdict.
     mutating func drop(_ slot: Int) {
         leaveLine(slot)
@@ -349,6 +364,7 @@ public struct StreamQueue: ~Copyable {
 
     private mutating func free(_ slot: Int) {
         contents.release(slab.entries[slot].content)
+        assignments.remove(slot, in: slab)
         if latest == slot { latest = nil }
         slab.freeSlot(slot)
     }

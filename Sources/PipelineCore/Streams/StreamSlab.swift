@@ -1,6 +1,6 @@
 /// The memory of a queue: entries and tokens in slots, which are used again.
 ///
-/// Grows by doubling and never shrinks. 128 bytes for a notification with a token of 32 bytes; a longer token gives
+/// Grows by doubling and never shrinks. 132 bytes for a notification with a token of 32 bytes; a longer token gives
 /// all slots room for its like, which happens once or twice in the life of a queue.
 struct StreamSlab: ~Copyable {
     /// Slots at first, a power of two.

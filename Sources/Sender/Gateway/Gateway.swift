@@ -201,11 +201,11 @@ final class Gateway {
     /// presumed wrongly, and are only to be sent again.
     func giveUpWaiting(of feed: TopicFeed) {
         eachTopic(of: feed) { lanes in
-            for (reference, trouble) in lanes.transport.troubles where reference.assignment == feed.number {
+            for (reference, trouble) in lanes.transport.troubles(assignment: feed.number) {
                 lanes.troubled.keep(trouble, of: reference, feed)
             }
-            _ = lanes.transport.takeWaiting { reference in
-                reference.assignment == feed.number && !feed.hasOutcome(reference.record, token: reference.token)
+            _ = lanes.transport.takeWaiting(assignment: feed.number) { reference in
+                !feed.hasOutcome(reference.record, token: reference.token)
             }
         }
     }

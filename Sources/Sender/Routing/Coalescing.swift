@@ -85,9 +85,9 @@ final class Coalescing {
     /// Forgets a feed that is over, or being given back.
     func forget(feed: UInt32) {
         guard !waiting.isEmpty else { return }
-        machine.forget(assignment: feed)
-        waiting.forget(feed: feed)
-        asked = asked.filter { waiting[$0.value] != nil }
+        let gone = waiting.takeAll(ofFeed: feed)
+        for (ticket, request) in gone where asked[request.subject] == ticket { asked[request.subject] = nil }
+        machine.forget(assignment: feed, gone.map { ($0.ticket, $0.request.subject) })
     }
 
     // MARK: Arriving
@@ -157,7 +157,6 @@ final class Coalescing {
         let arrival = machine.arrive(
             Coalescer.Request(
                 ticket: ticket,
-                assignment: request.reference.assignment,
                 stamp: request.stamp,
                 expiration: request.expiration
             ),

@@ -203,8 +203,10 @@ final class Routing {
             }
             let expired = Set(waiting.lazy.filter { Int64($0.expiration) < unixSeconds }.map(\.reference))
             guard !expired.isEmpty else { continue }
-            for reference in lanes.transport.takeWaiting(where: expired.contains) {
-                outcomes.settle(reference, .expired)
+            for feed in Set(expired.map(\.assignment)).sorted() {
+                for reference in lanes.transport.takeWaiting(assignment: feed, where: expired.contains) {
+                    outcomes.settle(reference, .expired)
+                }
             }
             probes[lanes.topic.index] = waiting.filter {
                 !expired.contains($0.reference) && feeds[$0.reference.assignment] != nil

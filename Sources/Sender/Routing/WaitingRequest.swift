@@ -32,6 +32,8 @@ struct WaitingRequest {
 /// Requests of a shard that wait to be coalesced, by ticket.
 struct WaitingRequests {
     private var waiting: [UInt64: WaitingRequest] = [:]
+    /// Tickets of each feed: what leaves with it is found without a look at the others.
+    private var byFeed: [UInt32: Set<UInt64>] = [:]
     private var tickets: UInt64 = 0
     /// Tickets in the order of arrival; some may not wait any more.
     private var arrivals: [(ticket: UInt64, batch: UInt64)] = []
@@ -54,20 +56,26 @@ struct WaitingRequests {
 
     mutating func keep(_ ticket: UInt64, _ request: WaitingRequest) {
         waiting[ticket] = request
+        byFeed[request.reference.assignment, default: []].insert(ticket)
         arrivals.append((ticket, request.batch))
     }
 
     /// Removes a request that no longer waits.
     mutating func takeRequest(_ ticket: UInt64) -> WaitingRequest? {
         defer { skipArrivals() }
-        return waiting.removeValue(forKey: ticket)
+        guard let request = waiting.removeValue(forKey: ticket) else { return nil }
+        let feed = request.reference.assignment
+        byFeed[feed]?.remove(ticket)
+        if byFeed[feed]?.isEmpty ?? false { byFeed[feed] = nil }
+        return request
     }
 
-    /// Forgets the requests of a feed, which this shard no longer owns.
-    mutating func forget(feed: UInt32) {
-        guard !isEmpty else { return }
-        waiting = waiting.filter { $0.value.reference.assignment != feed }
-        skipArrivals()
+    /// Takes all requests of a feed, which this shard no longer owns; in no order.
+    mutating func takeAll(ofFeed feed: UInt32) -> [(ticket: UInt64, request: WaitingRequest)] {
+        defer { skipArrivals() }
+        return (byFeed.removeValue(forKey: feed) ?? []).compactMap { ticket in
+            waiting.removeValue(forKey: ticket).map { (ticket, $0) }
+        }
     }
 
     private mutating func skipArrivals() {

@@ -197,8 +197,8 @@ final class BinaryLanes: TopicTransport {
         for lane in lanes { lane.machine.forget(assignment: assignment) }
     }
 
-    func takeWaiting(where isTaken: (NotificationReference) -> Bool) -> [NotificationReference] {
-        lanes.flatMap { $0.machine.takeWaiting(where: isTaken) }
+    func takeWaiting(assignment: UInt32, where isTaken: (NotificationReference) -> Bool) -> [NotificationReference] {
+        lanes.flatMap { $0.machine.takeWaiting(assignment: assignment, where: isTaken) }
     }
 
     func discardWaiting(token: [UInt8], checksum: UInt32) -> [NotificationReference] {
@@ -208,7 +208,9 @@ final class BinaryLanes: TopicTransport {
         }
     }
 
-    var troubles: [(NotificationReference, NotificationTrouble)] { lanes.flatMap { $0.machine.troubles } }
+    func troubles(assignment: UInt32) -> [(NotificationReference, NotificationTrouble)] {
+        lanes.flatMap { $0.machine.troubles(assignment: assignment) }
+    }
 
     // MARK: Positions
 

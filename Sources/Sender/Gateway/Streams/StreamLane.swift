@@ -171,9 +171,9 @@ final class StreamLane: TopicTransport {
         dropUnusedContents()
     }
 
-    func takeWaiting(where isTaken: (NotificationReference) -> Bool) -> [NotificationReference] {
+    func takeWaiting(assignment: UInt32, where isTaken: (NotificationReference) -> Bool) -> [NotificationReference] {
         defer { dropUnusedContents() }
-        return queue.takeWaiting(where: isTaken)
+        return queue.takeWaiting(assignment: assignment, where: isTaken)
     }
 
     func discardWaiting(token: [UInt8], checksum: UInt32) -> [NotificationReference] {
@@ -181,7 +181,9 @@ final class StreamLane: TopicTransport {
         return token.withUnsafeBytes { queue.discard(checksum: checksum, token: $0) }
     }
 
-    var troubles: [(NotificationReference, NotificationTrouble)] { queue.troubles }
+    func troubles(assignment: UInt32) -> [(NotificationReference, NotificationTrouble)] {
+        queue.troubles(assignment: assignment)
+    }
 
     // MARK: Positions
 

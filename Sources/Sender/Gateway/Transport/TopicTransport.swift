@@ -51,16 +51,16 @@ protocol TopicTransport: AnyObject {
     func stopSending(assignment: UInt32)
     /// Forgets the notifications of a feed that is over, whatever answers still come.
     func forget(assignment: UInt32)
-    /// Removes waiting notifications that another stage takes over.
+    /// Removes waiting notifications of a feed that another stage takes over.
     ///
     /// - Returns: their references, in order.
-    func takeWaiting(where isTaken: (NotificationReference) -> Bool) -> [NotificationReference]
+    func takeWaiting(assignment: UInt32, where isTaken: (NotificationReference) -> Bool) -> [NotificationReference]
     /// Removes the waiting notifications of a token.
     ///
     /// - Returns: their references, in order.
     func discardWaiting(token: [UInt8], checksum: UInt32) -> [NotificationReference]
-    /// Unsettled notifications that had trouble before.
-    var troubles: [(NotificationReference, NotificationTrouble)] { get }
+    /// Waiting notifications of a feed that had trouble before.
+    func troubles(assignment: UInt32) -> [(NotificationReference, NotificationTrouble)]
     /// Adds earlier trouble to the notification of a token that was appended last.
     func inheritTrouble(_ trouble: NotificationTrouble, checksum: UInt32)
 
