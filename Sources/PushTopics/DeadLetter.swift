@@ -14,15 +14,13 @@ package struct DeadLetter {
     package var detail: String
     /// Positions of the tokens at fault; nil if the whole record is.
     package var tokens: TokenRuns?
-    /// Most bytes of the value in the dead letter; nil: all. A header marks a value that was cut. Key and inherited
-    /// headers are then cut to ``textBytes``, because they may be the part that is too large.
+    /// Most bytes of the value in the dead letter; nil: all. A header marks a value that was cut. The key is then cut
+    /// to ``textBytes``, because it may be the part that is too large.
     package var cutBytes: Int?
 
-    /// Most bytes of the detail, which may quote the record; and of key and inherited headers if the value is cut.
+    /// Most bytes of the detail, which may quote the record; of the name of the encoding, which is passed on; and of
+    /// the key if the value is cut.
     private static let textBytes = 1024
-
-    /// Headers of the source that are passed on: they name the encoding of the value, and its trace.
-    private static let inherited = [RecordContentType.headerName] + TraceContext.headerNames
 
     package init(
         source: String,
@@ -54,11 +52,10 @@ package struct DeadLetter {
             ("source-offset", Array("\(offset)".utf8)),
         ]
         if let tokens { headers.append(("token-indices", Array(tokens.text.utf8))) }
-        for name in Self.inherited {
-            if let value = message.header(name) {
-                headers.append((name, Array(value.prefix(cutBytes == nil ? value.count : Self.textBytes))))
-            }
+        if let type = message.header(RecordContentType.headerName) {
+            headers.append((RecordContentType.headerName, Array(type.prefix(Self.textBytes))))
         }
+        headers += message.traceHeaders
         var value = message.value
         if let cutBytes, value.count > cutBytes {
             headers.append(("cut-from-bytes", Array("\(value.count)".utf8)))

@@ -37,6 +37,21 @@ import Testing
         #expect(!hasNoHeaders(between: varint(count), value: count, behind: [2, 2, 97]), "one header")
     }
 
+    @Test("A number of three bytes is that of many headers; one of two is not")
+    func many() {
+        let key = Self.key
+        func hasMany(_ number: [UInt8]) -> Bool {
+            (key + varint(3) + [1, 2, 3] + number).withUnsafeBytes { bytes in
+                RecordLayout.hasManyHeaders(
+                    key: UnsafeRawBufferPointer(rebasing: bytes[..<key.count]),
+                    value: UnsafeRawBufferPointer(rebasing: bytes[(key.count + 1)..<(key.count + 4)])
+                )
+            }
+        }
+        #expect(hasMany(varint(RecordLayout.manyHeaders)) && hasMany(varint(100_000)))
+        #expect(!hasMany(varint(RecordLayout.manyHeaders - 1)) && !hasMany(varint(63)) && !hasMany([0]))
+    }
+
     @Test(
         "In a message set of versions 0 and 1 nothing is proven, whatever follows",
         arguments: [0, 1, 110, 70_000, 1 << 24]

@@ -73,17 +73,19 @@ extension Auditor {
         }
     }
 
-    /// Bytes that a record costs at least: itself, and a frame for each of its tokens.
+    /// Bytes that a record costs at least: itself, its headers once more, and a frame for each of its tokens.
     private func bytes(of entry: SimulatedBroker.Stored) -> Int {
         let record = world.plan.records[entry.ordinal]
         // Of what becomes a dead letter as a whole, for want of a certificate for instance, no frame is made; nor of
         // what is discarded.
         let mayBeGivenUp = options.certificateGaps.contains { $0.topic == record.topic }
         let isSent =
-            record.form != .undecodable && record.form != .withoutCertificate && !mayBeGivenUp
+            !record.isRefused && record.form != .withoutCertificate && !mayBeGivenUp
             && !isDiscarded(entry.ordinal)
         let frame = ShardLimits.notificationBytes + (isSent ? World.payloadBytes : 0)
-        return (entry.record.value?.count ?? 0) + (entry.record.key?.count ?? 0) + record.tokens.count * frame
+        let headers = entry.record.headers.reduce(0) { $0 + $1.name.utf8.count + $1.value.count }
+        return (entry.record.value?.count ?? 0) + (entry.record.key?.count ?? 0) + 2 * headers
+            + record.tokens.count * frame
     }
 
     private func forgetProbes(of shard: WorkerShard, worker: Int) {

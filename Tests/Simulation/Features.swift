@@ -76,6 +76,9 @@ struct Features: OptionSet, Sendable, Hashable {
     /// Certificates are replaced while workers run, also by such as are refused for a time.
     static let replacedCertificates = Features(rawValue: 1 << 35)
 
+    /// Records with headers, also with more than are allowed.
+    static let headers = Features(rawValue: 1 << 37)
+
     /// New ones come at the end: the dice of a feature are told by its place.
     static let named: [(name: String, feature: Features)] = [
         ("half-dead", .halfDead), ("receive-buffers", .receiveBuffers), ("poison", .poison), ("slow", .slow),
@@ -90,6 +93,7 @@ struct Features: OptionSet, Sendable, Hashable {
         ("far-laggards", .farLaggards), ("streams", .streams), ("few-names", .fewNames),
         ("other-sicknesses", .otherSicknesses), ("failing-calls", .failingCalls), ("reports", .reports),
         ("badges", .badges), ("levers", .levers), ("replaced-certificates", .replacedCertificates),
+        ("headers", .headers),
     ]
 
     static let all = Features(named.map(\.feature))

@@ -161,7 +161,7 @@ extension World {
     /// The topic that the sender counts a record to; refused: the record cannot be decoded.
     static func topic(of record: WorldPlan.Record, _ options: WorldPlan.Options) -> TopicHash {
         switch record.form {
-        case .undecodable: .refused
+        case .undecodable, .overheaded: .refused
         case .withoutCertificate: options.streams.isEmpty ? unnamed.stranger : binary.stranger
         default:
             if options.streams.isEmpty {
@@ -181,8 +181,14 @@ extension World {
     }
 
     static func headers(of record: WorldPlan.Record) -> [(name: String, value: [UInt8])] {
-        record.form == .json
-            ? [(RecordContentType.headerName, Array(RecordContentType.json.headerValue.utf8))] : []
+        var headers: [(name: String, value: [UInt8])] = []
+        if record.form == .json {
+            headers.append((RecordContentType.headerName, Array(RecordContentType.json.headerValue.utf8)))
+        }
+        if record.headerBytes > 0 {
+            headers.append((TraceContext.parent, Array(repeating: 0x30, count: record.headerBytes)))
+        }
+        return headers
     }
 
     private static let payloadBeginning = #"{"aps":{"alert":"Hello"},"r":"#

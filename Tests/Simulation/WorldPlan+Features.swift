@@ -95,9 +95,24 @@ extension WorldPlan {
         case .replacedCertificates: replaceCertificates(&dice)
         case .badges:
             options.hasBadges = true
-            forSome(50, &dice) { record, _ in record.addsToBadge = record.form != .undecodable }
+            forSome(50, &dice) { record, _ in record.addsToBadge = !record.isRefused }
+        case .headers: addHeaders(&dice)
         case .levers: for _ in 0..<dice.pick(1...4) { pullLever(&dice) }
         default: break
+        }
+    }
+
+    private mutating func addHeaders(_ dice: inout Dice) {
+        forSome(40, &dice) { record, dice in
+            record.headerBytes = dice.pick(1...4000)
+            let isPlain = record.form == .protobuf && record.badTokens == 0 && record.poison.isEmpty
+            guard isPlain, record.request == nil, record.report == nil, dice.chance(10) else { return }
+            record.form = .overheaded
+            record.headerBytes = dice.pick(RecordHeaders.limitBytes...20_000)
+            record.tokens = [record.tokens[0]]
+            record.coalescingKey = 0
+            record.expires = 0
+            record.addsToBadge = false
         }
     }
 
@@ -145,7 +160,7 @@ extension WorldPlan {
     private mutating func enlarge(_ dice: inout Dice) {
         for _ in 0..<dice.pick(1...2) {
             let index = dice.pick(0...records.count - 1)
-            guard records[index].form != .undecodable else { continue }
+            guard !records[index].isRefused else { continue }
             records[index].topic = dice.pick(0...WorldPlan.plainTopics - 1)
             records[index].key = 0
             records[index].tokens = Array(0..<World.tokensOfLargeKey)

@@ -135,6 +135,8 @@ struct WorldPlan: Sendable, Equatable {
         case undecodable
         /// Of a bundle that has no certificate.
         case withoutCertificate
+        /// With more headers than are allowed; counts as one notification.
+        case overheaded
         /// Under the other key of a bundle that is spread.
         case misplaced
     }
@@ -166,6 +168,11 @@ struct WorldPlan: Sendable, Equatable {
         var shift = 0
         /// It adds one to the number of each token.
         var addsToBadge = false
+        /// Bytes of its trace header; 0: it has none.
+        var headerBytes = 0
+
+        /// The sender looks at nothing of it, and it belongs to no topic.
+        var isRefused: Bool { form == .undecodable || form == .overheaded }
     }
 
     static let plainTopics = 3

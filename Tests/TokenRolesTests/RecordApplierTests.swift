@@ -152,6 +152,26 @@ import Testing
         }
     }
 
+    @Test("A record with more headers than are allowed is a dead letter without them, and the batch goes on")
+    func headers() async throws {
+        try await withBroker { broker in
+            try broker.publishBatch(
+                to: ApplierProbe.source,
+                [(Array("key".utf8), Array("heavy".utf8))],
+                headers: [("traceparent", Array(repeating: 0x61, count: 16 << 10))]
+            )
+            try fill(broker, ["a"])
+            let server = try RedisServerProcess()
+            let probe = try await ApplierProbe(broker: broker.bootstrapServers, redisPort: server.port)
+            await probe.commit()
+            #expect(try await probe.counters == .init(applied: 1, deadLetters: 1, refused: ["headers-too-large": 1]))
+            try await probe.beginStop().get()
+            let letters = try read(broker)
+            #expect(letters.map(\.value) == [Array("heavy".utf8)])
+            #expect(letters.first?.headers["traceparent"] == nil)
+        }
+    }
+
     @Test("A stop finishes and commits the batch in hand before it leaves")
     func stopFinishes() async throws {
         try await withBroker { broker in

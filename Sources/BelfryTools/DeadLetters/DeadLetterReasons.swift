@@ -23,6 +23,8 @@ public enum DeadLetterReasons {
             "The value is not the Kafka topic's message in Protobuf or JSON, bare or in Confluent's frame. The detail "
             + "names the fault: a field, or JSON without the header content-type. Publish corrected.",
         "value-too-large": "The record is larger than 1 MiB. Split the tokens over several records.",
+        "headers-too-large":
+            "The record's headers have more than 16 KiB, or cannot be read. Publish with those that are passed on.",
         "environment-unknown": "The environment is not configured. Correct its name, or configure it and replay.",
         "environment-needed": "Several environments are configured. Name one in the request.",
         "payload-missing": "The request has neither payload nor notification. Look at the publisher.",

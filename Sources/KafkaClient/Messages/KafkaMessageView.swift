@@ -1,4 +1,5 @@
 import CRdKafka
+import Glibc
 
 /// One consumed message, read in place.
 ///
@@ -72,6 +73,50 @@ public struct KafkaMessageView {
         return UnsafeRawBufferPointer(start: value, count: value == nil ? 0 : bytes)
     }
 
+    /// Names and values of all headers, in bytes; 0 without any. Nil: there are some that cannot be read, because they
+    /// are damaged or 8,192 and more. Such headers are not handed out either.
+    public var headerBytes: Int? { headerSize?.bytes }
+
+    /// Bytes of the record: value, key and headers.
+    public var recordBytes: Int { value.count + key.count + (headerBytes ?? Self.unreadHeaderBytes) }
+
+    /// Most bytes of memory that the message takes while it waits: the record, what librdkafka or a copy of ours keeps
+    /// beside it, and its headers once more, which are parsed into a list when they are looked at.
+    public var memoryBytes: Int {
+        let fixed = value.count + key.count + Self.messageBytes
+        guard let size = headerSize else { return fixed + Self.unreadHeaderBytes }
+        return fixed + 2 * size.bytes + size.count * Self.headerBytes
+    }
+
+    /// Bytes that headers count for which cannot be read: Kafka's default limit of a message.
+    private static let unreadHeaderBytes = 1 << 20
+    /// Memory of a message beside its bytes: about 350 bytes of librdkafka's operation, or of a ``KafkaBatch`` of one.
+    private static let messageBytes = 384
+    /// Memory of a header beside name and value: in either form a structure, two terminators and a pointer.
+    private static let headerBytes = 80
+
+    /// Headers, and bytes of their names and values; nil: they cannot be read.
+    private var headerSize: (count: Int, bytes: Int)? {
+        if let inMemory { return inMemory.headerSize }
+        guard mayHaveHeaders else { return (0, 0) }
+        guard !RecordLayout.hasManyHeaders(key: key, value: value) else { return nil }
+        var headers: OpaquePointer?
+        switch rd_kafka_message_headers(message, &headers) {
+        case RD_KAFKA_RESP_ERR_NO_ERROR: break
+        case RD_KAFKA_RESP_ERR__NOENT: return (0, 0)
+        default: return nil
+        }
+        var size = (count: 0, bytes: 0)
+        var name: UnsafePointer<CChar>?
+        var value: UnsafeRawPointer?
+        var bytes = 0
+        while rd_kafka_header_get_all(headers, size.count, &name, &value, &bytes) == RD_KAFKA_RESP_ERR_NO_ERROR {
+            size.count += 1
+            size.bytes += bytes + (name.map { strlen($0) } ?? 0)
+        }
+        return size.count < RecordLayout.manyHeaders ? size : nil
+    }
+
     /// All headers in their order; names may repeat.
     public func forEachHeader(_ body: (_ name: String, _ value: UnsafeRawBufferPointer) -> Void) {
         if let inMemory { return inMemory.forEachHeader(body) }
@@ -93,8 +138,10 @@ public struct KafkaMessageView {
         isError ? nil : KafkaRecordMemory.owner(of: message)
     }
 
+    private var mayHaveHeaders: Bool { !isError && !RecordLayout.hasNoHeaders(key: key, value: value) }
+
     private var parsedHeaders: OpaquePointer? {
-        guard !isError, !RecordLayout.hasNoHeaders(key: key, value: value) else { return nil }
+        guard mayHaveHeaders, !RecordLayout.hasManyHeaders(key: key, value: value) else { return nil }
         var headers: OpaquePointer?
         guard rd_kafka_message_headers(message, &headers) == RD_KAFKA_RESP_ERR_NO_ERROR else { return nil }
         return headers

@@ -84,6 +84,12 @@ final class KafkaRecordMemory {
         headers.last { $0.name == name }?.value
     }
 
+    /// Headers, and bytes of their names and values; nil: too many of them.
+    var headerSize: (count: Int, bytes: Int)? {
+        guard headers.count < RecordLayout.manyHeaders else { return nil }
+        return (headers.count, headers.reduce(0) { $0 + $1.name.utf8.count + $1.value.count })
+    }
+
     func forEachHeader(_ body: (_ name: String, _ value: UnsafeRawBufferPointer) -> Void) {
         for header in headers { body(header.name, header.value) }
     }

@@ -12,15 +12,36 @@ enum RecordLayout {
     ///   message set of versions 0 and 1 (its length has four bytes, and as a varint would have another value), or if
     ///   the two lie apart.
     static func hasNoHeaders(key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) -> Bool {
-        guard let keyStart = key.baseAddress, let start = value.baseAddress else { return false }
+        numberOfHeaders(key: key, value: value)?.load(as: UInt8.self) == 0
+    }
+
+    /// The number of headers from which a record counts as one that cannot be read.
+    static let manyHeaders = 8192
+
+    /// The record certainly has ``manyHeaders``, or more: their number takes more than two bytes. To have librdkafka
+    /// read a hundred thousand of them takes ten milliseconds, longer than their bytes took to come.
+    ///
+    /// - Parameter value: the byte behind it is read, and if the number goes on there, the next one.
+    /// - Returns: false if the layout is not proven, see ``hasNoHeaders(key:value:)``.
+    static func hasManyHeaders(key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) -> Bool {
+        guard let number = numberOfHeaders(key: key, value: value) else { return false }
+        return number.load(as: UInt8.self) & 0x80 != 0 && number.load(fromByteOffset: 1, as: UInt8.self) & 0x80 != 0
+    }
+
+    /// The place of the varint behind the value; nil: the layout is not proven.
+    private static func numberOfHeaders(
+        key: UnsafeRawBufferPointer,
+        value: UnsafeRawBufferPointer
+    ) -> UnsafeRawPointer? {
+        guard let keyStart = key.baseAddress, let start = value.baseAddress else { return nil }
         let lengthBytes = Int(bitPattern: start) &- Int(bitPattern: keyStart) &- key.count
-        guard 1...5 ~= lengthBytes else { return false }
+        guard 1...5 ~= lengthBytes else { return nil }
         var length: UInt64 = 0
         for index in 0..<lengthBytes {
             let byte = keyStart.load(fromByteOffset: key.count + index, as: UInt8.self)
-            guard (byte & 0x80 == 0) == (index == lengthBytes - 1) else { return false }
+            guard (byte & 0x80 == 0) == (index == lengthBytes - 1) else { return nil }
             length |= UInt64(byte & 0x7F) << (7 * UInt64(index))
         }
-        return length == UInt64(value.count) << 1 && start.load(fromByteOffset: value.count, as: UInt8.self) == 0
+        return length == UInt64(value.count) << 1 ? start + value.count : nil
     }
 }

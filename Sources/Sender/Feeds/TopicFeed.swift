@@ -98,7 +98,7 @@ final class TopicFeed {
         now: MonotonicTime
     ) -> UInt32 {
         let frameBytes = ShardLimits.notificationBytes + payloadBytes
-        let bytes = message.value.count + message.key.count + keptBytes + tokens * frameBytes
+        let bytes = message.memoryBytes + keptBytes + tokens * frameBytes
         // The rest of the gap was published later.
         if !ledger.isLive { gapPublishedAt = message.timestampMilliseconds }
         let number = change { $0.addRecord(offset: message.offset, tokens: tokens, bytes: bytes) }

@@ -1,7 +1,6 @@
 import KafkaClient
 import PipelineCore
 import PushSchemas
-import RequestRules
 
 /// Decodes a consumed record, and finds its topic.
 ///
@@ -23,7 +22,7 @@ struct Classifier {
     /// Decodes a record's value, which must outlive the view.
     @inline(__always)
     func decode(_ message: KafkaMessageView) throws(RecordRefusal) -> SendRequestView {
-        guard message.value.count <= RequestValue.limitBytes else { throw RequestValue.tooLarge(message.value.count) }
+        try message.checkSize()
         do throws(RecordError) {
             return try SendRequestView(decoding: message.value, as: message.contentType, memo: memo)
         } catch {

@@ -68,7 +68,7 @@ final class LiveReader {
             if partition?.number != message.partition { partition = leftover.partitions[message.partition] }
             guard let partition, partition.phase == .active else { continue }
             feed.feedLive(message, at: index, of: partition)
-            if partition.endsNearStretch(bytes: message.value.count) { jump(in: partition) }
+            if partition.endsNearStretch(bytes: message.recordBytes) { jump(in: partition) }
         }
         let prepared = intake.end()
         if index < batch.count {

@@ -218,7 +218,7 @@ final class RecordFeed {
             guard takesBehind(message, in: feed, from: start, &left) else { return }
             intake.refuse(message, at: index, of: feed, tokens: 1, error)
         }
-        partition.catchUp.fed(feed.hash, bytes: message.value.count + message.key.count)
+        partition.catchUp.fed(feed.hash, bytes: message.recordBytes)
     }
 
     /// A lagging feed takes a record that the catch-up reader has reached.

@@ -67,7 +67,7 @@ final class Intake {
     }
 
     /// Counts a record that is being looked at, taken in or not.
-    func countSeen(_ message: KafkaMessageView) { seenBytes += message.value.count }
+    func countSeen(_ message: KafkaMessageView) { seenBytes += message.memoryBytes }
 
     /// Notifications of the batch being made, and those that ended meanwhile without being sent.
     var preparedCount: Int { (batch?.count ?? 0) + ended }
@@ -105,7 +105,7 @@ final class Intake {
         renderedBytes: Int = 0
     ) -> UInt32 {
         let summaryBytes = report == .summary ? RecordSummaries<OutcomeKind>.bytes(tokens: tokens) : 0
-        takenBytes += message.value.count
+        takenBytes += message.memoryBytes
         if takers.last !== feed { takers.append(feed) }
         return feed.addRecord(
             message,

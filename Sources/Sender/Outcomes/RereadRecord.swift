@@ -32,11 +32,9 @@ final class RereadRecord {
         message = batch[index]
         bundleID = (try? RecordKey(parsing: message.key))?.bundleID ?? ""
         request =
-            message.value.count <= RequestValue.limitBytes
+            (try? message.checkSize()) != nil
             ? try? SendRequestView(decoding: message.value, as: message.contentType) : nil
-        traceHeaders = TraceContext.headerNames.compactMap { name in
-            batch[index].header(name).map { (name, Array($0)) }
-        }
+        traceHeaders = message.traceHeaders
     }
 
     var requestID: String {

@@ -90,6 +90,7 @@ final class BatchWriter {
 
     private func changes(of message: KafkaMessageView) -> Result<[TokenChange], RecordRefusal> {
         do throws(RecordRefusal) {
+            try message.checkHeaders()
             return .success(try decode(message))
         } catch {
             counters.refused[error.reason, default: 0] += 1
