@@ -116,7 +116,7 @@ package final class WorkerShard {
             stages.backlogPosition(of: $0, ticks: ticks)
         }
         stages.memory.onRemembered = { [unowned self] in
-            stages.routing.remembered($0, through: stages.intake.batchesMade)
+            stages.routing.remembered($0, of: $1, through: stages.intake.batchesMade)
         }
         stages.tombstones.onDead = { [unowned self] in stages.routing.refuse($0) }
         stages.tombstones.onWritten = { [unowned self] in

@@ -32,9 +32,18 @@ import Testing
     func remembered() {
         var requests = RequestsUnderWay()
         #expect(requests.takes(fingerprint(1), reference(1), batch: 1) { _ in false })
-        requests.remembered(fingerprint(1), through: 3)
+        requests.remembered(fingerprint(1), of: 0, through: 3)
         #expect(!requests.takes(fingerprint(1), reference(2), batch: 3) { _ in true })
         #expect(requests.takes(fingerprint(1), reference(3), batch: 4) { _ in true }, "the store was asked later")
+    }
+
+    @Test("One id for one token of two topics names two requests")
+    func topics() {
+        var requests = RequestsUnderWay()
+        #expect(requests.takes(fingerprint(1), reference(1), of: 0, batch: 1) { _ in false })
+        #expect(requests.takes(fingerprint(1), reference(2), of: 1, batch: 1) { _ in false })
+        requests.remembered(fingerprint(1), of: 0, through: 5)
+        #expect(requests.takes(fingerprint(1), reference(3), of: 1, batch: 5) { _ in true }, "of the other one")
     }
 
     @Test("What holds no more is cleared away, what holds is not")
@@ -56,7 +65,7 @@ import Testing
     func sweepSparesRemembered() {
         var requests = RequestsUnderWay()
         #expect(requests.takes(fingerprint(0), reference(0), batch: 1) { _ in false })
-        requests.remembered(fingerprint(0), through: 7)
+        requests.remembered(fingerprint(0), of: 0, through: 7)
         for number in 1..<5000 as Range<UInt64> {
             #expect(requests.takes(fingerprint(number), reference(UInt32(number)), batch: 7) { _ in true })
         }
@@ -70,9 +79,10 @@ extension RequestsUnderWay {
     fileprivate mutating func takes(
         _ fingerprint: RequestFingerprint,
         _ reference: NotificationReference,
+        of topic: Int32 = 0,
         batch: UInt64,
         isDone: (NotificationReference) -> Bool
     ) -> Bool {
-        enter(fingerprint, reference, batch: batch, isDone: isDone)
+        enter(fingerprint, of: topic, reference, batch: batch, isDone: isDone)
     }
 }

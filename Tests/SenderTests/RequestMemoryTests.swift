@@ -62,6 +62,17 @@ struct RequestMemoryTests {
         #expect(bench.lines.messages.count { $0.contains("could not be remembered") } == 1)
     }
 
+    @Test("One id for one token of two bundles is two requests, under way together or one after the other")
+    func twoBundles() throws {
+        let bench = makeBench(redis)
+        defer { bench.shard.leave() }
+        let (_, request) = request("a", to: 1)
+        for _ in 0..<2 { try bench.bring([(Bench.news, request), (Bench.sport, request)]) }
+        bench.wait(milliseconds: 1000)
+        #expect(bench.gateway.accepted(of: Bench.news) == [1] && bench.gateway.accepted(of: Bench.sport) == [1])
+        #expect(try bench.offsets(.presumed) == [0, 1] && bench.offsets(.duplicate) == [2, 3])
+    }
+
     @Test("Of two requests that arrive together, the newer one is remembered when Redis has the older one")
     func together() throws {
         redis.refusals = [Self.lost]

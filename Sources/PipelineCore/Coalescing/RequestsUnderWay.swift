@@ -11,7 +11,14 @@ public struct RequestsUnderWay {
         var through: UInt64
     }
 
-    private var entries: [RequestFingerprint: Entry] = [:]
+    /// A fingerprint is of token and id alone: Redis keeps it under a key of its topic. Two bundles may use one id for
+    /// one token, for instance if a service sends for both.
+    private struct Request: Hashable {
+        var topic: Int32
+        var fingerprint: RequestFingerprint
+    }
+
+    private var entries: [Request: Entry] = [:]
     /// The number of entries that triggers the removal of expired ones.
     private var sweepCount = RequestsUnderWay.leastSweep
 
@@ -25,16 +32,19 @@ public struct RequestsUnderWay {
     /// A request is about to be sent to a token.
     ///
     /// - Parameters:
+    ///   - topic: number of the request's topic in the shard.
     ///   - batch: number of the request's batch.
     ///   - isDone: whether a notification has its outcome, or has lost its owner.
     public mutating func enter(
         _ fingerprint: RequestFingerprint,
+        of topic: Int32,
         _ reference: NotificationReference,
         batch: UInt64,
         isDone: (NotificationReference) -> Bool
     ) -> Bool {
-        if let entry = entries[fingerprint], batch <= entry.through || !isDone(entry.reference) { return false }
-        entries[fingerprint] = Entry(reference: reference, through: 0)
+        let request = Request(topic: topic, fingerprint: fingerprint)
+        if let entry = entries[request], batch <= entry.through || !isDone(entry.reference) { return false }
+        entries[request] = Entry(reference: reference, through: 0)
         if entries.count >= sweepCount {
             entries = entries.filter { batch <= $0.value.through || !isDone($0.value.reference) }
             sweepCount = max(Self.leastSweep, entries.count * 2)
@@ -45,7 +55,7 @@ public struct RequestsUnderWay {
     /// The token store was told of a request.
     ///
     /// - Parameter batch: the last one taken in so far.
-    public mutating func remembered(_ fingerprint: RequestFingerprint, through batch: UInt64) {
-        entries[fingerprint]?.through = batch
+    public mutating func remembered(_ fingerprint: RequestFingerprint, of topic: Int32, through batch: UInt64) {
+        entries[Request(topic: topic, fingerprint: fingerprint)]?.through = batch
     }
 }

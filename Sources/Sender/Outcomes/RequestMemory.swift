@@ -36,7 +36,7 @@ final class RequestMemory {
     private typealias Writes = OrderedWrites<Token, Entry>
 
     /// Called when Redis has a request, or sending goes on without it.
-    var onRemembered: (RequestFingerprint) -> Void = { _ in }
+    var onRemembered: (RequestFingerprint, Topic) -> Void = { _, _ in }
 
     private let tokens: TokenTable?
     private let windowMilliseconds: Int
@@ -170,7 +170,7 @@ final class RequestMemory {
         let feed = feeds[entry.reference.assignment]
         // Before it is done: its offset is known until then.
         if !isInRedis { feed?.addUnrememberedRequest(entry.reference.record, checksum: entry.checksum) }
-        onRemembered(entry.fingerprint)
+        onRemembered(entry.fingerprint, entry.topic)
         feed?.publicationEnded()
         outcomes.settle(entry.reference, entry.outcome)
     }

@@ -117,7 +117,7 @@ final class Routing {
             }
             if let key = record.requestKey {
                 let fingerprint = RequestFingerprint(token: token, key: key)
-                guard enter(fingerprint, reference, batch: batch.number) else {
+                guard enter(fingerprint, of: record.topic, reference, batch: batch.number) else {
                     outcomes.settle(reference, .duplicate)
                     coalescing.arrivedBefore(index, of: record, in: batch)
                     continue
@@ -263,15 +263,20 @@ final class Routing {
     // MARK: Requests under way
 
     /// Enters a request that is on its way to its token; false if it was there before.
-    private func enter(_ fingerprint: RequestFingerprint, _ reference: NotificationReference, batch: UInt64) -> Bool {
-        requestsUnderWay.enter(fingerprint, reference, batch: batch) { [feeds] other in
+    private func enter(
+        _ fingerprint: RequestFingerprint,
+        of topic: Topic,
+        _ reference: NotificationReference,
+        batch: UInt64
+    ) -> Bool {
+        requestsUnderWay.enter(fingerprint, of: topic.index, reference, batch: batch) { [feeds] other in
             feeds[other.assignment]?.isDone(other.record, token: other.token) ?? true
         }
     }
 
     /// Notes that Redis has a request.
-    func remembered(_ fingerprint: RequestFingerprint, through batch: UInt64) {
-        requestsUnderWay.remembered(fingerprint, through: batch)
+    func remembered(_ fingerprint: RequestFingerprint, of topic: Topic, through batch: UInt64) {
+        requestsUnderWay.remembered(fingerprint, of: topic.index, through: batch)
     }
 
     // MARK: Feeds
