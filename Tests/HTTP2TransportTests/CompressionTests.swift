@@ -100,6 +100,31 @@ struct CompressionTests {
         #expect(again.bytes <= 10)
     }
 
+    @Test("Values that spell the disguised name in Huffman code arrive as they are", arguments: 0..<8)
+    func namesake(padding: Int) throws {
+        let pair = SessionPair.connected()
+        // "a" takes five bits: of eight paddings one has the name begin with a byte, in the path as in the others. What
+        // stands before it makes the bytes before a name.
+        let value = String(repeating: "a", count: padding) + "c12sqmhorizatioN4"
+        var arrived: [[String?]] = []
+        pair.onRequest = { server, stream, message in
+            arrived.append([":path", "authorization", "apns-topic", "apns-collapse-id"].map { message.value(of: $0) })
+            server.respond(to: stream, status: 200, HTTP2Fields())
+        }
+        let token = "bearer " + String(repeating: "k", count: 20)
+        for _ in 0..<2 {
+            var fields = HTTP2Fields.request(path: "/4/broadcasts/apps/com." + value)
+            fields.append("authorization", token)
+            fields.append("apns-topic", value)
+            fields.append("apns-collapse-id", value, indexing: .never)
+            try pair.client.openStream(fields, body: ByteBuffer(), tag: 0)
+            pair.pump()
+        }
+        let sent = ["/4/broadcasts/apps/com." + value, token, value, value]
+        #expect(arrived == [sent, sent])
+        #expect(pair.server.failure == nil)
+    }
+
     @Test("A provider token that was pushed out of the table arrives all the same")
     func evictedAuthorization() throws {
         var limits = PeerLimits.ofClient
