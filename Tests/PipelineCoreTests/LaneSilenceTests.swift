@@ -108,6 +108,45 @@ import Testing
         #expect(probe.isDrained)
     }
 
+    @Test("Silence on a connection that is ending presumes nothing, and nothing more is written to it")
+    func ending() {
+        let probe = LaneProbe(connectionMaxAge: .seconds(10))
+        probe.publish(2)
+        #expect(probe.openAndSend() == [0, 1])
+        _ = probe.silence(.milliseconds(1990))
+        probe.lane.ending()
+        probe.publish(1)
+        #expect(probe.presumesAt == nil && probe.silence() == .init())
+        probe.lane.finish()
+        #expect(probe.send() == [] && !probe.wantsSentinel && !probe.wantsConnection)
+        #expect(probe.end() == .init(resent: 2))
+        #expect(probe.openAndSend() == [0, 1, 2])
+        #expect(probe.silence().presumed == [0, 1, 2])
+    }
+
+    @Test("An answer that was on its way counts though the connection is ending; the next one is as good as new")
+    func answerWhileEnding() {
+        let probe = LaneProbe()
+        probe.publish(3)
+        #expect(probe.openAndSend() == [0, 1, 2])
+        probe.lane.ending()
+        #expect(probe.answer(.invalidToken, 1) == .init(confirmed: [0], refused: 1, resent: 1))
+        #expect(probe.openAndSend() == [2])
+        #expect(probe.silence().presumed == [2])
+    }
+
+    @Test("A connection that is ending is not replaced: the next one follows its end")
+    func noSuccessorWhileEnding() {
+        let probe = LaneProbe(connectionMaxAge: .seconds(10))
+        probe.publish(1)
+        probe.open()
+        probe.send()
+        probe.now = probe.now + .seconds(20)
+        #expect(probe.wantsSuccessor)
+        probe.lane.ending()
+        #expect(!probe.wantsSuccessor)
+    }
+
     @Test("A failed attempt to connect settles nothing and waits longer each time")
     func failedAttempts() {
         let probe = LaneProbe(unknownFate: .presume)

@@ -71,6 +71,35 @@ struct GatewayLaneTests {
         }
     }
 
+    @Test("After close_notify silence proves nothing, though the end of the stream does not come")
+    func goodbyeWithoutEnd() async throws {
+        try await withGateway { gateway, lane in
+            try await lane.run { $0.publish(3) }
+            let peer = try await gateway.peer()
+            try await peer.read()
+            try await peer.until(identifiers: [1, 2, 3])
+            try await peer.sayGoodbye()
+            try await lane.until { $0.machine.isEnding }
+            try await lane.run { lane in
+                lane.publish(1)
+                for _ in 0..<3 { lane.tick(after: .seconds(1)) }
+            }
+            #expect(try await lane.told.presumed == [])
+            try await lane.until { lane in
+                lane.tick()
+                return lane.told.connects == 2
+            }
+            let second = try await gateway.peer()
+            try await second.read()
+            try await lane.until { lane in
+                lane.tick(after: .seconds(1))
+                return lane.machine.isDrained
+            }
+            #expect(try await lane.told.presumed == [0, 1, 2, 3])
+            #expect(try await second.identifiers() == [1, 2, 3, 4])
+        }
+    }
+
     /// A window so long that silence settles nothing in a test.
     private static let patient = LaneLimits(
         confirmationWindow: .seconds(3600),

@@ -253,6 +253,12 @@ final class MemoryPeer {
         channel?.close(promise: nil)
     }
 
+    /// Ends its side alone; the socket stays.
+    func sayGoodbye() {
+        closesSlowly = true
+        channel?.pipeline.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
+    }
+
     /// Sends what the session has to say.
     func flush() {
         guard let channel, !isEnded || closesSlowly, !isFrozen, session.outputBytes > 0 else { return }

@@ -34,6 +34,15 @@ final class ScriptedGateway: Sendable {
             }.get()
         }
 
+        /// Says close_notify, but keeps the stream open, and reads no more: it does not learn of the other end's.
+        func sayGoodbye() async throws {
+            try await channel.setOption(.autoRead, value: false).get()
+            try await channel.eventLoop.submit { [channel] in
+                try channel.pipeline.syncOperations.handler(type: StreamEnd.self).isWithheld = true
+            }.get()
+            try await channel.close(mode: .output).get()
+        }
+
         /// Ends the stream in order.
         func close() async throws {
             try await channel.close().get()
@@ -74,7 +83,7 @@ final class ScriptedGateway: Sendable {
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandlers([
-                        TLSHandler(context: context, serverName: nil),
+                        StreamEnd(), TLSHandler(context: context, serverName: nil),
                         Reader { continuation.yield(Peer($0)) },
                     ])
                 }
@@ -91,6 +100,18 @@ final class ScriptedGateway: Sendable {
     }
 
     func close() async throws { try await listener.close() }
+
+    /// Withholds the end of the stream behind close_notify, if it is told to.
+    private final class StreamEnd: ChannelOutboundHandler {
+        typealias OutboundIn = ByteBuffer
+
+        var isWithheld = false
+
+        func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+            guard isWithheld, mode == .output else { return context.close(mode: mode, promise: promise) }
+            promise?.succeed()
+        }
+    }
 
     private final class Reader: ChannelInboundHandler {
         typealias InboundIn = ByteBuffer

@@ -152,6 +152,18 @@ struct StreamTroubleTests {
         }
     }
 
+    @Test("After a peer's goodbye its requests go again over another connection, while the socket stays")
+    func goodbyeWithoutEnd() throws {
+        try withRequests([1, 2]) { (bench, peer) throws in
+            peer.sayGoodbye()
+            try bench.bring((Bench.news, [3]))
+            bench.wait(milliseconds: 3000)
+            #expect(bench.service.accepted(of: Bench.news).sorted() == [1, 2, 3])
+            #expect(bench.service.requests.suffix(3).allSatisfy { $0.connection == 1 })
+            #expect(bench.service.requests.count == 5)
+        }
+    }
+
     // MARK: Fates that are not known
 
     @Test(

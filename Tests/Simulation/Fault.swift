@@ -48,6 +48,8 @@ struct Fault: Sendable, Equatable {
         case clockJump(seconds: Int)
         /// The topic's connections, and those that are opened meanwhile, lead into the void for good.
         case halfDead
+        /// The gateway says goodbye on all connections of the topic, and ends their streams later.
+        case farewell
         /// The topic's gateway reads so many bytes a second.
         case slow(bytesPerSecond: Int)
         /// A worker's commits are answered late.

@@ -78,6 +78,8 @@ struct Features: OptionSet, Sendable, Hashable {
 
     /// Records with headers, also with more than are allowed.
     static let headers = Features(rawValue: 1 << 37)
+    /// Connections that the gateway ends in two steps.
+    static let farewells = Features(rawValue: 1 << 38)
 
     /// New ones come at the end: the dice of a feature are told by its place.
     static let named: [(name: String, feature: Features)] = [
@@ -93,7 +95,7 @@ struct Features: OptionSet, Sendable, Hashable {
         ("far-laggards", .farLaggards), ("streams", .streams), ("few-names", .fewNames),
         ("other-sicknesses", .otherSicknesses), ("failing-calls", .failingCalls), ("reports", .reports),
         ("badges", .badges), ("levers", .levers), ("replaced-certificates", .replacedCertificates),
-        ("headers", .headers),
+        ("headers", .headers), ("farewells", .farewells),
     ]
 
     static let all = Features(named.map(\.feature))

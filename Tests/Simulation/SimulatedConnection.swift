@@ -219,6 +219,20 @@ final class SimulatedConnection: GatewayConnection {
         }
     }
 
+    /// The gateway says goodbye and reads nothing more, though its kernel goes on acknowledging. The end of the stream
+    /// comes later, when the worker waits for it no longer at the latest.
+    func sayGoodbye() {
+        guard !isOver, !isVoid else { return }
+        isOver = true
+        world.note(.refused, gateway.topic, 0, "gateway \(gateway.topic) says goodbye to \(worker.name)")
+        loop.deliver(after: world.dice.time(1...40)) { [self] in
+            guard !isAbandoned, !isVoid else { return }
+            lane.connectionEnding(attempt: attempt, error: nil)
+            let error = world.dice.chance(50) ? SimulatedFailure(reason: "reset") : nil
+            loop.deliver(after: world.dice.time(0...3000)) { [self] in fail(error) }
+        }
+    }
+
     /// The process at our end is gone; what its kernel has leaves it.
     func abandon() {
         isAbandoned = true
@@ -234,7 +248,7 @@ final class SimulatedConnection: GatewayConnection {
         let reason = error.map { "\($0)" } ?? "end of stream"
         world.note(.disconnected, worker.number, gateway.topic, "\(worker.name) lost \(gateway.topic): \(reason)")
         world.auditor.failed(lane)
-        lane.connectionEnding(attempt: attempt)
+        lane.connectionEnding(attempt: attempt, error: error)
         lane.connectionEnded(attempt: attempt, error: error)
     }
 

@@ -175,6 +175,7 @@ extension World {
             gateway.wrongPhases += 1
         case .answersLate: gateway.answersLateUntil = end
         case .halfDead: gateway.die(until: end)
+        case .farewell: for connection in gateway.connections { connection.sayGoodbye() }
         case .slow(let rate): gateway.slow = (end, rate)
         default: meetStreams(fault, gateway, until: end)
         }

@@ -97,6 +97,7 @@ extension WorldPlan {
             options.hasBadges = true
             forSome(50, &dice) { record, _ in record.addsToBadge = !record.isRefused }
         case .headers: addHeaders(&dice)
+        case .farewells: for _ in 0..<dice.pick(1...4) { add(.farewell, lasting: 0...0, &dice) }
         case .levers: for _ in 0..<dice.pick(1...4) { pullLever(&dice) }
         default: break
         }

@@ -40,7 +40,7 @@ extension LaneStateMachine {
 
     /// A sentinel is to be written now, with ``sentinelIdentifier``; nothing is written after it.
     public var wantsSentinel: Bool {
-        guard phase == .open, sentEnd > settledEnd else { return false }
+        guard phase == .open, !isEnding, sentEnd > settledEnd else { return false }
         if let retirement { return retirement.sentinel == nil }
         // Dropped entries that wait are not sent any more, even if the connection takes nothing that would pass them.
         return isFinishing && log.liveCount(in: sentEnd..<log.tail) == 0
@@ -108,7 +108,7 @@ extension LaneStateMachine {
 
     /// A successor is to be opened: the connection is old, or has a former credential.
     public func wantsSuccessor(now: MonotonicTime) -> Bool {
-        phase == .open && retirement == nil && !isFinishing && rotation.isDue(now: now)
+        phase == .open && !isEnding && retirement == nil && !isFinishing && rotation.isDue(now: now)
     }
 
     /// The successor may not be opened before this time.

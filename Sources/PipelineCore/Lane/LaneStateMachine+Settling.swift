@@ -3,9 +3,10 @@ import APNsProtocol
 /// The conclusions from silence, answers and ends of connections. Every method returns the verdict after the state has
 /// changed; the verdict's entries stay readable in the log until ``evictSettled(now:)``.
 extension LaneStateMachine {
-    /// Presumes notifications accepted that were silent for the whole window.
+    /// Presumes notifications accepted that were silent for the whole window. None of a connection that is ending.
     public mutating func presume(now: MonotonicTime) -> LaneVerdict {
         var verdict = nothing
+        guard !isEnding else { return verdict }
         let start = settledEnd
         let writtenAt = marks.writtenAt(start)
         while let mark = marks.first, let since = mark.silentSince, since + limits.confirmationWindow <= now {
@@ -69,6 +70,14 @@ extension LaneStateMachine {
         }
         rewind()
         return verdict
+    }
+
+    /// The open connection is ending: the gateway has closed its side, or the connection has failed. Its end follows.
+    ///
+    /// Nothing more is handed over, and silence proves nothing: the gateway may read no more, while its kernel still
+    /// acknowledges. An answer that was on its way counts.
+    public mutating func ending() {
+        if phase == .open { isEnding = true }
     }
 
     /// The connection, or the attempt to make one, ended without an answer. The fate of everything unsettled is unknown
@@ -276,6 +285,7 @@ extension LaneStateMachine {
     /// Puts everything unsettled back in line for the next connection.
     mutating func rewind() {
         retirement = nil
+        isEnding = false
         sentEnd = settledEnd
         flushedEnd = settledEnd
         quietEnd = settledEnd

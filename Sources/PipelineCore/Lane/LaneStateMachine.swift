@@ -60,6 +60,8 @@ public struct LaneStateMachine: ~Copyable {
     var hasLetGo = false
     /// The state of a connection that takes nothing more; nil: it still does.
     var retirement: Retirement?
+    /// The open connection is ending, see ``ending()``.
+    public internal(set) var isEnding = false
     /// The lane is ending, see ``finish()``.
     public internal(set) var isFinishing = false
     /// A stopping lane has closed a connection whose gateway did not answer the sentinel. Nothing more is sent; the
@@ -146,9 +148,10 @@ public struct LaneStateMachine: ~Copyable {
     /// The identifier of the next frame that is committed.
     public var nextIdentifier: UInt32 { FrameLog.identifier(of: log.tail) }
 
-    /// The time of the next settling by silence; nil while nothing is in flight, or has not reached the peer yet.
+    /// The time of the next settling by silence; nil while nothing is in flight, or has not reached the peer yet, or
+    /// the connection is ending.
     public var presumesAt: MonotonicTime? {
-        marks.first?.silentSince.map { $0 + limits.confirmationWindow }
+        isEnding ? nil : marks.first?.silentSince.map { $0 + limits.confirmationWindow }
     }
 
     /// Some written bytes may not have reached the peer's kernel yet.
@@ -258,7 +261,7 @@ public struct LaneStateMachine: ~Copyable {
     ///
     /// The bytes are valid until the next mutating call; the caller copies them out or writes them at once.
     public mutating func nextRun() -> UnsafeRawBufferPointer? {
-        guard phase == .open, retirement == nil, admission != .none else { return nil }
+        guard phase == .open, !isEnding, retirement == nil, admission != .none else { return nil }
         while true {
             let limit = min(sendLimit, sortedEnd ?? .max)
             guard sentEnd < limit, inFlightBytes + FrameLog.chunkBytes <= limits.inFlightBytes else { return nil }

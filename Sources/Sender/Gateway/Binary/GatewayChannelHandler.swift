@@ -53,7 +53,7 @@ final class GatewayChannelHandler: ChannelInboundHandler {
     }
 
     private func end(_ context: ChannelHandlerContext) {
-        lane.connectionEnding(attempt: attempt)
+        lane.connectionEnding(attempt: attempt, error: error)
         context.close(promise: nil)
     }
 

@@ -70,8 +70,6 @@ final class GatewayLane: ConnectionOwner {
     private var isPumping = false
     /// Something was written since the connection has freed its buffers, its handshake if nothing else.
     private(set) var keepsBuffers = false
-    /// The connection is ending: it may still bring an answer, but takes nothing more.
-    private var isEnding = false
     private var hasWarnedOfAcknowledgements = false
 
     private static let allocator = ByteBufferAllocator()
@@ -229,16 +227,19 @@ final class GatewayLane: ConnectionOwner {
     /// Goes on over a connection that was just opened.
     func use(_ connection: any GatewayConnection) {
         self.connection = connection
-        isEnding = false
         keepsBuffers = true
         machine.opened(now: now, random: random(), edition: edition)
         write(to: connection)
     }
 
-    /// The connection has failed or was closed by the peer. Nothing more is written, because it would not arrive; an
-    /// answer that still arrives counts.
-    func connectionEnding(attempt: Int) {
-        if attempt == self.attempt { isEnding = true }
+    /// The connection has failed or was closed by the peer: nothing more is written, because it would not arrive. Its
+    /// end follows. One that was to take over carries nothing, so that its end need not be awaited.
+    func connectionEnding(attempt: Int, error: (any Error)?) {
+        if attempt == self.attempt {
+            machine.ending()
+        } else {
+            successorEnded(attempt: attempt, error: error)
+        }
     }
 
     func connectionAnswered(attempt: Int, response: ErrorResponse) {
@@ -286,17 +287,17 @@ final class GatewayLane: ConnectionOwner {
     /// Hands whole TLS records to the channel while it takes them. Then a sentinel, if it is time for one.
     private func write(to connection: any GatewayConnection) {
         // A flush can complete, and a write can fail, before the call returns: one pump at a time.
-        guard !isPumping, !isEnding, !isHeld, delegate.lanesMayWrite else { return }
+        guard !isPumping, !machine.isEnding, !isHeld, delegate.lanesMayWrite else { return }
         isPumping = true
         defer { isPumping = false }
         let current = attempt
-        while current == attempt, !isEnding, !isHeld, connection.isWritable {
+        while current == attempt, !machine.isEnding, !isHeld, connection.isWritable {
             let start = machine.sentEnd
             if machine.isSorted { delegate.laneSorts(self) }
             // All sorted notifications may have gone elsewhere: then there is nothing to write, and more to sort.
             guard writeGroup(to: connection) || machine.sentEnd > start else { break }
         }
-        if current == attempt, !isEnding, !isHeld, machine.wantsSentinel { writeSentinel(to: connection) }
+        if current == attempt, !machine.isEnding, !isHeld, machine.wantsSentinel { writeSentinel(to: connection) }
     }
 
     /// Writes and flushes a limited number of records, so that the channel can report in between that it is full. False

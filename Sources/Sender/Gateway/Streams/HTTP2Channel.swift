@@ -89,7 +89,7 @@ final class HTTP2Channel: ChannelInboundHandler, StreamConnection {
         if let handshake = event as? TLSHandshakeCompleted {
             opened(handshake)
         } else if let event = event as? ChannelEvent, event == .inputClosed {
-            context.close(promise: nil)
+            end(context)
         }
         context.fireUserInboundEventTriggered(event)
     }
@@ -163,9 +163,20 @@ final class HTTP2Channel: ChannelInboundHandler, StreamConnection {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
+        tellEnd()
+        context.fireChannelInactive()
+    }
+
+    /// Closes a connection whose peer has ended its side: no answer can follow, though the socket may stay for a while.
+    private func end(_ context: ChannelHandlerContext) {
+        tellEnd()
+        context.close(promise: nil)
+    }
+
+    /// The party hears of the first end alone.
+    private func tellEnd() {
         isOpen = false
         party.connectionEnded(attempt: Int(number), error: error)
-        context.fireChannelInactive()
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
