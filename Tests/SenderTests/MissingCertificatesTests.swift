@@ -163,6 +163,14 @@ import Testing
         }
     }
 
+    @Test("A worker whose clock is years ahead counts by that of Redis, and does not end the grace")
+    func ahead() async throws {
+        try await withTokenStore { store async throws in
+            #expect(try await Worker(store, ahead: 2_000_000_000).verdict() == .waits)
+            #expect(try await Worker(store, ahead: 2_000_004_000).verdict() == .waits)
+        }
+    }
+
     @Test("A certificate that is there again ends the count, also for a worker that never missed it")
     func ended() async throws {
         try await withTokenStore { store async throws in

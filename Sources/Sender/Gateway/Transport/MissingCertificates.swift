@@ -159,21 +159,29 @@ final class MissingCertificates {
         guard let redis = tokens?.redis else {
             return hear(name, number) { $0.heardSince(nil, unixMilliseconds: 0, now: $1) }
         }
+        // By the earlier of two clocks: one that is ahead would end the grace of all at once.
+        redis.readClock(slot: RedisSlot(key: name.key)) { [weak self] result in
+            guard let self else { return }
+            askSince(name, number, unixMilliseconds: min(unixMilliseconds(), (try? result.get()) ?? .max))
+        }
+    }
+
+    private func askSince(_ name: Name, _ number: UInt64, unixMilliseconds: Int64) {
+        guard let redis = tokens?.redis else { return }
         let key = name.key
         let life = grace + Self.keyLife
         // A count that could not be ended yet does not count: it begins anew.
         let isStale = endings[name] != nil
         redis.evaluate(Self.miss, slot: RedisSlot(key: key), keyCount: 1, argumentCount: 3) { writer in
             writer.argument(key)
-            writer.argument(Int(unixMilliseconds()))
+            writer.argument(Int(unixMilliseconds))
             writer.argument(Int(life / .milliseconds(1)))
             writer.argument(isStale ? 1 : 0)
         } _: { [weak self] result in
             guard let self else { return }
             let since = (try? result.get())?.integer
             if isStale, since != nil { endings[name] = nil }
-            let wall = unixMilliseconds()
-            hear(name, number) { $0.heardSince(since, unixMilliseconds: wall, now: $1) }
+            hear(name, number) { $0.heardSince(since, unixMilliseconds: unixMilliseconds, now: $1) }
         }
     }
 
