@@ -9,6 +9,13 @@ struct Fault: Sendable, Equatable {
         case stop
         /// The process gets no processor time.
         case holdUp
+        /// The process's host is suspended: its monotonic clock stands still as well.
+        case suspension
+        /// The commits of a partition expire while no worker runs; an operator sets its offset where it was after the
+        /// time.
+        case commitsExpire
+        /// The clock of Redis' host is set.
+        case redisClockJump(seconds: Int)
         /// A worker more, for `lasting`; then it is stopped.
         case scale
         /// The broker answers nobody.

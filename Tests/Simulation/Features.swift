@@ -80,6 +80,14 @@ struct Features: OptionSet, Sendable, Hashable {
     static let headers = Features(rawValue: 1 << 37)
     /// Connections that the gateway ends in two steps.
     static let farewells = Features(rawValue: 1 << 38)
+    /// Hosts that are suspended, for longer than the group's session or less.
+    static let suspensions = Features(rawValue: 1 << 39)
+
+    /// Clocks of hosts that are hours ahead or behind: of workers, or of Redis.
+    static let skewedClocks = Features(rawValue: 1 << 40)
+
+    /// Commits that the broker forgets.
+    static let expiredCommits = Features(rawValue: 1 << 41)
 
     /// New ones come at the end: the dice of a feature are told by its place.
     static let named: [(name: String, feature: Features)] = [
@@ -96,6 +104,7 @@ struct Features: OptionSet, Sendable, Hashable {
         ("other-sicknesses", .otherSicknesses), ("failing-calls", .failingCalls), ("reports", .reports),
         ("badges", .badges), ("levers", .levers), ("replaced-certificates", .replacedCertificates),
         ("headers", .headers), ("farewells", .farewells),
+        ("suspensions", .suspensions), ("skewed-clocks", .skewedClocks), ("expired-commits", .expiredCommits),
     ]
 
     static let all = Features(named.map(\.feature))

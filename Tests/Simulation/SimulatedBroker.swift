@@ -25,6 +25,8 @@ final class SimulatedBroker {
     private(set) var low: [Int64]
     /// The same when the group committed for the first time; 0 if retention had taken nothing by then.
     private(set) var beginnings: [Int64]
+    /// Partitions whose commit has expired, until it is set by hand.
+    private(set) var expired: Set<Int32> = []
     /// The number of outcomes that were published.
     var outcomes: Int64 = 0
     /// Nobody is answered before this time.
@@ -88,7 +90,9 @@ final class SimulatedBroker {
         guard stored.count > 1 else { return }
         let place = min(stored.count - 1, stored.count * percent / 100)
         low[Int(partition)] = max(low[Int(partition)], stored[place].record.offset)
-        if committed[partition] == nil { beginnings[Int(partition)] = low[Int(partition)] }
+        if committed[partition] == nil, !expired.contains(partition) {
+            beginnings[Int(partition)] = low[Int(partition)]
+        }
         world.note(.fault, Int(partition), place, "partition \(partition) begins at \(low[Int(partition)]) now")
     }
 
@@ -105,6 +109,28 @@ final class SimulatedBroker {
         )
         let offset = committed[partition]?.offset ?? 0
         world.note(.committed, Int(partition), after, "\(partition) is set by hand to \(offset)")
+    }
+
+    /// The commit of a partition expires, while the group has no member.
+    ///
+    /// - Returns: the commit; nil: there was none, or nothing could be read again, or no worker has left a mark yet.
+    func forgetCommit(of partition: Int32) -> Committed? {
+        guard let known = committed[partition], known.metadata != CommittedPosition.unknownMetadata,
+            low[Int(partition)] < end(of: partition), world.redis.isMarked(partition)
+        else { return nil }
+        committed[partition] = nil
+        world.note(.committed, Int(partition), 0, "the commit of \(partition) has expired")
+        expired.insert(partition)
+        return known
+    }
+
+    /// By hand, while the group has no member: the position of before the commit expired.
+    func restoreCommit(_ known: Committed, of partition: Int32) {
+        let stands = committed[partition] == nil
+        world.auditor.check(stands, 1, "\(partition) was read before its offset was set")
+        committed[partition] = known
+        expired.remove(partition)
+        world.note(.committed, Int(partition), Int(known.offset), "\(partition) is set by hand as it was")
     }
 
     /// By hand, while the group has no member.

@@ -4,8 +4,9 @@ import NIOCore
 /// The event loop of one worker process under the world's clock.
 ///
 /// It can be held up, as a stopped process is, or a machine without processor time: what came due meanwhile runs when
-/// it goes on, timers before sockets, which is the order that deceives most. And it can die with its process: nothing
-/// of it happens any more. Used by one thread only, the world's, which is always "in" it.
+/// it goes on, timers before sockets, which is the order that deceives most. It can be suspended with its host: then
+/// its clock stands still, too. And it can die with its process: nothing of it happens any more. Used by one thread
+/// only, the world's, which is always "in" it.
 final class SimulatedEventLoop: EventLoop, @unchecked Sendable {
     private let clock: VirtualClock
     /// Called after everything that ran here.
@@ -15,6 +16,11 @@ final class SimulatedEventLoop: EventLoop, @unchecked Sendable {
     private var heldSince: VirtualTime = 0
     /// Length of its last standstill.
     var lastHold: VirtualTime { heldUntil - heldSince }
+    /// Time for which its host was suspended.
+    private var suspended: VirtualTime = 0
+    /// Callbacks that are to come, by number.
+    private var callbacks: [UInt64: VirtualClock.Event] = [:]
+    private var lastCallback: UInt64 = 0
     private var heldTimers: [() -> Void] = []
     private var heldSockets: [() -> Void] = []
 
@@ -30,6 +36,12 @@ final class SimulatedEventLoop: EventLoop, @unchecked Sendable {
         if !isHeld { heldSince = clock.now }
         heldUntil = max(heldUntil, clock.now + time)
         clock.at(heldUntil) { [self] in release() }
+    }
+
+    /// Its host is suspended for so long, and its clock with it.
+    func suspend(for time: VirtualTime) {
+        clock.after(time) { [self] in suspended += time }
+        hold(for: time)
     }
 
     /// The process is gone.
@@ -68,18 +80,29 @@ final class SimulatedEventLoop: EventLoop, @unchecked Sendable {
     }
 
     private func timer(at time: VirtualTime, _ body: @escaping () -> Void) -> VirtualClock.Event {
-        clock.at(time) { [self] in
-            if isHeld { heldTimers.append(body) } else { run(body) }
+        clock.at(time + suspended) { [self] in
+            guard isHeld || ownTime < time else { return run(body) }
+            guard isHeld else {
+                _ = timer(at: time, body)
+                return
+            }
+            heldTimers.append { [self] in
+                // Due by the clock of the world alone.
+                if ownTime < time { _ = timer(at: time, body) } else { body() }
+            }
         }
     }
+
+    /// The time of its own clock.
+    private var ownTime: VirtualTime { clock.now - suspended }
 
     // MARK: EventLoop
 
     var inEventLoop: Bool { true }
-    var now: NIODeadline { .uptimeNanoseconds(clock.now) }
+    var now: NIODeadline { .uptimeNanoseconds(ownTime) }
 
     func execute(_ task: @escaping @Sendable () -> Void) {
-        _ = timer(at: clock.now, task)
+        _ = timer(at: ownTime, task)
     }
 
     func scheduleTask<T>(deadline: NIODeadline, _ task: @escaping @Sendable () throws -> T) -> Scheduled<T> {
@@ -96,15 +119,18 @@ final class SimulatedEventLoop: EventLoop, @unchecked Sendable {
         at deadline: NIODeadline,
         handler: some (NIOScheduledCallbackHandler & Sendable)
     ) -> NIOScheduledCallback {
-        let event = timer(at: deadline.uptimeNanoseconds) { [unowned self] in
+        lastCallback += 1
+        let number = lastCallback
+        callbacks[number] = timer(at: deadline.uptimeNanoseconds) { [unowned self] in
+            guard callbacks.removeValue(forKey: number) != nil else { return }
             handler.handleScheduledCallback(eventLoop: self)
         }
-        return NIOScheduledCallback(self, id: event.identifier)
+        return NIOScheduledCallback(self, id: number)
     }
 
     func cancelScheduledCallback(_ callback: NIOScheduledCallback) {
-        guard let identifier = callback.customCallbackID else { return }
-        clock.cancel(VirtualClock.Event(identifier: identifier))
+        guard let number = callback.customCallbackID, let event = callbacks.removeValue(forKey: number) else { return }
+        clock.cancel(event)
     }
 
     func shutdownGracefully(queue: DispatchQueue, _ callback: @escaping @Sendable ((any Error)?) -> Void) {
@@ -125,6 +151,9 @@ private final class SimulatedTimer<T>: @unchecked Sendable {
         self.promise = promise
         self.task = task
     }
+
+    /// Its process is gone: NIO, built for debugging, takes a promise without an end for a fault.
+    deinit { if task != nil { promise.fail(EventLoopError.shutdown) } }
 
     /// Held up, it may be cancelled after it came due.
     func fire() {

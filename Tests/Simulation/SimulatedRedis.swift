@@ -11,6 +11,8 @@ final class SimulatedRedis {
     private unowned let world: World
     private(set) var tokens: [[UInt8]: TokenRecord] = [:]
     private(set) var awayUntil: VirtualTime = 0
+    /// Its clock is so far ahead.
+    var skewSeconds: Int64 = 0
     /// Tokens that were asked for.
     private(set) var lookUps = 0
     /// Tokens whose buckets hold something of another type.
@@ -61,6 +63,11 @@ final class SimulatedRedis {
         tokens[key] = record
         registeredBuckets.insert(Array(key.dropLast(World.fieldBytes)))
         if !record.isDead { world.auditor.registered(key) }
+    }
+
+    /// Some worker has noted that it committed a position of the partition.
+    func isMarked(_ partition: Int32) -> Bool {
+        string(Array("m:{\(World.requests):\(partition)}:position".utf8)) != nil
     }
 
     /// Executes a command of the shard.
@@ -164,10 +171,10 @@ final class SimulatedRedis {
         arena.set(root, .init(kind: .string, count: UInt32(value.count), value: Int64(place)))
     }
 
-    /// The server's clock is right, whatever those of the workers say.
+    /// The server's clock is right unless it was set, whatever those of the workers say.
     private func answerTime(at root: Int, in arena: inout ReplyArena) {
         let microseconds = (world.clock.now - World.start) % .seconds(1) / 1000
-        let texts = ["\(World.unixSeconds(world.clock.now))", "\(microseconds)"]
+        let texts = ["\(Int64(World.unixSeconds(world.clock.now)) + skewSeconds)", "\(microseconds)"]
         guard let first = arena.reserve(nodes: texts.count) else { return }
         arena.set(root, .init(kind: .array, count: UInt32(texts.count), value: Int64(first)))
         for (index, text) in texts.enumerated() { answer(Array(text.utf8), at: first + index, in: &arena) }

@@ -69,6 +69,7 @@ final class SimulatedWorker {
                     requests: Int32(world.plan.options.partitions),
                     outcomes: 1
                 ),
+                hostClock: { [clock = world.clock] in MonotonicTime(nanoseconds: clock.now) },
                 controls: controls
             ),
             logger: World.logger

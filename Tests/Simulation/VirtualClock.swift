@@ -14,21 +14,6 @@ final class VirtualClock {
     struct Event {
         fileprivate let slot: Int32
         fileprivate let number: UInt64
-
-        private static let slotBits: UInt64 = 24
-
-        fileprivate init(slot: Int32, number: UInt64) {
-            self.slot = slot
-            self.number = number
-        }
-
-        /// In one word, for those who keep it as a number.
-        var identifier: UInt64 { number << Self.slotBits | UInt64(slot) }
-
-        init(identifier: UInt64) {
-            slot = Int32(identifier & (1 << Self.slotBits - 1))
-            number = identifier >> Self.slotBits
-        }
     }
 
     /// The heap holds these alone, so that moving them counts no references.

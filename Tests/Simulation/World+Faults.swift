@@ -27,6 +27,13 @@ extension World {
                 broker.setMetadata(CommittedPosition.unknownMetadata, of: partition)
                 mend(partition, known.metadata, after: fault.lasting)
             }
+        case .commitsExpire:
+            withoutMembers(for: 0) { [self] in
+                let partition = partition(of: fault)
+                guard let known = broker.forgetCommit(of: partition) else { return }
+                mend(partition, known, after: fault.lasting)
+            }
+        case .redisClockJump(let seconds): redis.skewSeconds += Int64(seconds)
         case .redisBroken(let token): redis.damage(token: token)
         case .registrations: registerRefused()
         case .paused, .paced, .discarded: pullLever(fault)
@@ -41,6 +48,14 @@ extension World {
         clock.after(time) { [self] in
             guard !isClosed else { return mend(partition, metadata, after: .milliseconds(500)) }
             withoutMembers(for: 0) { [self] in broker.setMetadata(metadata, of: partition) }
+        }
+    }
+
+    /// An operator sets the offset of a partition whose commit has expired.
+    private func mend(_ partition: Int32, _ known: SimulatedBroker.Committed, after time: VirtualTime) {
+        clock.after(time) { [self] in
+            guard !isClosed else { return mend(partition, known, after: .milliseconds(500)) }
+            withoutMembers(for: 0) { [self] in broker.restoreCommit(known, of: partition) }
         }
     }
 
@@ -127,6 +142,9 @@ extension World {
             restart(worker, after: fault.lasting)
         case .holdUp:
             worker.loop.hold(for: fault.lasting)
+            evict(worker, after: fault.lasting)
+        case .suspension:
+            worker.loop.suspend(for: fault.lasting)
             evict(worker, after: fault.lasting)
         case .groupUnreachable:
             worker.consumer.unreachableUntil = end

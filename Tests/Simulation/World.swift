@@ -95,7 +95,12 @@ final class World {
     }
 
     var hasClockJumps: Bool {
-        plan.faults.contains { if case .clockJump = $0.kind { true } else { false } }
+        plan.faults.contains { fault in
+            switch fault.kind {
+            case .clockJump, .redisClockJump: true
+            default: false
+            }
+        }
     }
 
     var hasPositionsByHand: Bool {

@@ -98,6 +98,18 @@ extension WorldPlan {
             forSome(50, &dice) { record, _ in record.addsToBadge = !record.isRefused }
         case .headers: addHeaders(&dice)
         case .farewells: for _ in 0..<dice.pick(1...4) { add(.farewell, lasting: 0...0, &dice) }
+        case .suspensions:
+            for _ in 0..<dice.pick(1...2) {
+                add(.suspension, lasting: dice.chance(50) ? 1000...5000 : 6000...30_000, &dice)
+            }
+        case .skewedClocks:
+            let seconds = dice.pick(2000...90_000) * (dice.chance(50) ? 1 : -1)
+            add(
+                dice.chance(50) ? .clockJump(seconds: seconds) : .redisClockJump(seconds: seconds),
+                lasting: 0...0,
+                &dice
+            )
+        case .expiredCommits: add(.commitsExpire, lasting: 12_000...20_000, &dice)
         case .levers: for _ in 0..<dice.pick(1...4) { pullLever(&dice) }
         default: break
         }
