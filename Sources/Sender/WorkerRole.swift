@@ -168,6 +168,11 @@ package final class WorkerRole: Role {
         try await shards.tellEachLoop { $0.use(changed) }
     }
 
+    /// The drain's own limit, and what closing takes.
+    package static func stopLimit(_ configuration: BelfryConfiguration) -> Duration {
+        configuration.worker.stopTimeout + .seconds(25)
+    }
+
     /// Lets notifications in flight settle, commits, and leaves the group. All have committed before the first leaves,
     /// because leaving makes the group rebalance.
     package func drain(_ shards: [NIOLoopBound<WorkerShard>]) async throws {

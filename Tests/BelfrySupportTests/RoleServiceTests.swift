@@ -29,6 +29,9 @@ struct RoleServiceTests {
         let failing: Int?
         /// Its drain waits for what never comes.
         let isStuck: Bool
+        static func stopLimit(_ configuration: BelfryConfiguration) -> Duration { .milliseconds(10) }
+        /// Ends the drain that is stuck.
+        let release = AsyncStream<Void>.makeStream()
         private let service = Mutex<RoleService<Twins>?>(nil)
 
         init(_ context: RoleContext) {
@@ -44,11 +47,12 @@ struct RoleServiceTests {
         }
 
         /// Runs until `cause` ends it, which has come already.
-        func run(untilFailure cause: String) async throws {
+        func run(untilFailure cause: String, stopLimit: StopLimit? = nil) async throws {
             let service = RoleService(
                 self,
                 health: context.health,
-                failedDrain: isStuck ? .milliseconds(10) : .seconds(60),
+                failedDrain: isStuck && stopLimit == nil ? .milliseconds(10) : .seconds(60),
+                stopLimit: stopLimit,
                 logger: context.logger
             )
             self.service.withLock { $0 = service }
@@ -88,9 +92,7 @@ struct RoleServiceTests {
         func drain(_ parts: [NIOLoopBound<String>]) async throws {
             await tell("drain \(parts.count)")
             guard isStuck else { return }
-            let (words, word) = AsyncStream<Void>.makeStream()
-            for await _ in words {}
-            withExtendedLifetime(word) {}
+            for await _ in release.stream {}
         }
 
         func close(_ parts: [NIOLoopBound<String>]) async throws {
@@ -134,6 +136,22 @@ struct RoleServiceTests {
         await #expect(throws: RoleFailure(description: "over")) { try await role.run(untilFailure: "over") }
         // The drain may still be about to tell that it has begun.
         #expect(role.story.all.last { !$0.hasPrefix("drain 2: ") }?.hasPrefix("close 2: ") == true)
+    }
+
+    @Test("A role whose stop does not end is told of once its limit has passed, and one that is at work is not")
+    func overdueStop() async throws {
+        let role = Twins(isStuck: true)
+        let story = Story()
+        let limit = StopLimit { limit in
+            story.tell("not ended within \(limit)")
+            role.release.continuation.finish()
+        }
+        await #expect(throws: RoleFailure(description: "over")) {
+            try await role.run(untilFailure: "over", stopLimit: limit)
+        }
+        #expect(story.all == ["not ended within 0.01 seconds"])
+        // Nothing has begun to stop.
+        withExtendedLifetime(StopLimit { _ in Issue.record("it is at work") }) {}
     }
 
     @Test("A start that fails half-way drains and closes the parts that have started, undoes the rest, and says why")

@@ -70,6 +70,22 @@ import Testing
         #expect(kills > 100, "the read-ahead was there to lose")
     }
 
+    @Test("Told to stop at any step, it ends by its timers alone, although nothing answers any more")
+    func stopWithoutAnswers() throws {
+        var stops: Set<HarvestStateMachine.Step> = []
+        _ = try explore(HarvestWorld(tuples: 3, faults: 2, timers: 4), depth: 30) { world in
+            guard !world.wasTold else { return }
+            var world = world.withTimers(60)
+            let (step, told) = (world.machine.step, world.now)
+            try world.happen(.stop)
+            while !world.hasStopped, world.possible.contains(.timer) { try world.happen(.timer) }
+            #expect(world.hasStopped, "it waits for ever in \(step)")
+            #expect(world.now <= told + HarvestWorld.settings.answerPatience)
+            stops.insert(step)
+        }
+        #expect(stops.count == HarvestStateMachine.Step.allCases.count - 1)
+    }
+
     /// A machine that listens, with the time at which it does.
     private func listening() throws -> (machine: HarvestStateMachine, now: MonotonicTime) {
         let now = MonotonicTime(nanoseconds: 5)

@@ -52,6 +52,7 @@ struct HarvestWorld: Hashable {
         settings.silenceLimit = .seconds(5)
         settings.retryDelay = .seconds(20)
         settings.stopPatience = .seconds(7)
+        settings.answerPatience = .seconds(12)
         return settings
     }()
     private static let unit = HarvestLimits.batchBytes
@@ -105,6 +106,9 @@ struct HarvestWorld: Hashable {
     private var isListening = false
     private var isClosing = false
     private(set) var hasStopped = false
+    /// It has stopped without an answer that it waited for.
+    private(set) var hasGivenUp = false
+    private var toldAt: MonotonicTime?
     private(set) var wasTold = false
 
     init(tuples: Int, faults: Int, timers: Int) {
@@ -201,6 +205,7 @@ struct HarvestWorld: Hashable {
         case .redisForgets: lease = nil
         case .stop:
             wasTold = true
+            toldAt = now
             try carryOut(machine.stop(now: now))
         case .kill: try kill()
         }
@@ -258,6 +263,15 @@ struct HarvestWorld: Hashable {
     }
 
     private mutating func kill() throws {
+        try die()
+        // The lease of who was killed stands until it is over: who comes is somebody else.
+        if lease?.isOurs == true { lease?.isOurs = false }
+        wasTold = false
+        machine = HarvestStateMachine(settings: Self.settings, due: now)
+    }
+
+    /// Loses what is not safe.
+    private mutating func die() throws {
         let readAhead = inHand + unacknowledged + (socket?.unread ?? 0)
         guard readAhead * Self.unit <= HarvestLimits.readAheadBytes else {
             throw Violation(description: "a kill loses \(readAhead) reads")
@@ -270,10 +284,6 @@ struct HarvestWorld: Hashable {
         (brokerIsAsked, leaseIsAsked, releaseIsAsked) = (false, false, false)
         (leaseReply, reliesUntil) = (nil, nil)
         (isConnecting, isListening, isClosing) = (false, false, false)
-        // The lease of who was killed stands until it is over: who comes is somebody else.
-        if lease?.isOurs == true { lease?.isOurs = false }
-        wasTold = false
-        machine = HarvestStateMachine(settings: Self.settings, due: now)
     }
 
     // MARK: The rules
@@ -319,12 +329,18 @@ struct HarvestWorld: Hashable {
         case .stopped:
             try expect(wasTold && socket == nil && inHand == 0 && unacknowledged == 0, "stops when all is safe")
             hasStopped = true
+        case .giveUp:
+            try expect(toldAt.map { $0 + Self.settings.answerPatience <= now } ?? false, "gives up long after a stop")
+            try die()
+            hasStopped = true
+            hasGivenUp = true
         }
     }
 
     private func check() throws {
         let all = list + (socket?.toSend ?? 0) + (socket?.unread ?? 0) + inHand + unacknowledged + log
         try expect(all + lostWithConnection + lostByKill == total, "loses nothing but by a kill or with a connection")
+        if hasGivenUp { return try expect(machine.deadline == nil, "wants nothing after it has given up") }
         try expect(machine.unacknowledged == unacknowledged, "counts what is not safe")
         try expect(machine.backlogBytes == inHand * Self.unit, "counts what it has not handed over")
         if faults == 0, hasStopped { try expect(machine.deadline == nil, "wants nothing after its stop") }

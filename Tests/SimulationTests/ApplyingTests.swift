@@ -16,6 +16,18 @@ import Testing
         }
     }
 
+    @Test(
+        "A process that is told to stop just when its group reports something ends, and loses nothing",
+        arguments: 0..<8 as Range<UInt64>
+    )
+    func stopsAtReports(seed: UInt64) {
+        for report in 1...10 {
+            var plan = ApplyingPlan(seed: seed)
+            plan.stopsAtReport = report
+            #expect(ApplyingWorld(plan).run().violation == nil, "seed \(seed), report \(report)")
+        }
+    }
+
     @Test("Seeds of mistakes pass", arguments: [1426, 2968, 4208, 10_174, 16_265] as [UInt64])
     func knownSeeds(seed: UInt64) {
         #expect(ApplyingWorld(ApplyingPlan(seed: seed)).run().violation == nil)

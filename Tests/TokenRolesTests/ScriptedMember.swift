@@ -44,6 +44,10 @@ final class ScriptedMember: GroupConsumer {
     var committed: [Int32: Int64] = [:]
     /// Questions fail.
     var isAway = false
+    /// So many fetches to come cannot be read.
+    var corruptFetches = 0
+    /// Questions and commits are not answered.
+    var isSilent = false
     /// Commits are refused.
     var refusesCommits = false
     /// Assignments cannot be carried out.
@@ -162,6 +166,7 @@ final class ScriptedMember: GroupConsumer {
     func commit(_ offsets: [KafkaPartitionOffset], completion: ((KafkaError?) -> Void)?) throws(KafkaError) {
         let positions = Dictionary(uniqueKeysWithValues: offsets.map { ($0.partition, $0.offset) })
         commits.append(positions)
+        guard !isSilent else { return }
         report(.committed(positions, completion ?? { _ in }))
     }
 
@@ -171,6 +176,7 @@ final class ScriptedMember: GroupConsumer {
         completion: @escaping (Result<[KafkaPartitionOffset], KafkaError>) -> Void
     ) {
         questions.append(partitions.map(\.partition))
+        guard !isSilent else { return }
         eventLoop.execute { [self] in
             guard !isAway else { return completion(.failure(Self.failure)) }
             completion(
@@ -220,6 +226,7 @@ final class ScriptedMember: GroupConsumer {
         timeoutMilliseconds: Int32,
         completion: @escaping (Result<[KafkaWatermarks], KafkaError>) -> Void
     ) {
+        guard !isSilent else { return }
         eventLoop.execute { [self] in
             guard !isAway else { return completion(.failure(Self.failure)) }
             completion(

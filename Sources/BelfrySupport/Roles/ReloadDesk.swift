@@ -92,6 +92,9 @@ package final class ReloadDesk: Sendable {
 
     // MARK: Telling
 
+    /// The configuration in force.
+    var configuration: BelfryConfiguration { state.withLock { $0.inForce.configuration } }
+
     var status: RoleStatus.Configuration {
         state.withLock { state in
             RoleStatus.Configuration(

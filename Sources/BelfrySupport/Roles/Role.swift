@@ -53,6 +53,10 @@ package protocol Role: Sendable {
     /// There are no parts if the role did not start.
     func close(_ parts: [NIOLoopBound<Part>]) async throws
 
+    /// The longest stop, from its beginning to the end of the process; by default 55 s. Longer than the limits of all
+    /// its steps together, and shorter than a supervisor's patience.
+    static func stopLimit(_ configuration: BelfryConfiguration) -> Duration
+
     /// Tells how a part fares; on its event loop.
     static func report(of part: Part) -> Report
 
@@ -82,6 +86,8 @@ extension Role {
     package func use(_ configuration: BelfryConfiguration, _ parts: [NIOLoopBound<Part>]) async throws {}
 
     package func drain(_ parts: [NIOLoopBound<Part>]) async throws {}
+
+    package static func stopLimit(_ configuration: BelfryConfiguration) -> Duration { .seconds(55) }
 
     package func describe(_ reports: [Report], in status: inout RoleStatus) {}
 

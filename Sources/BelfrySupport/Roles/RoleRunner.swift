@@ -21,8 +21,9 @@ public enum RoleRunner {
         let logger = Logger(label: "belfry.\(R.name)")
         let configuration = inspection.configuration
         let reloads = ReloadDesk(inspection, of: R.self, requests: reload.requests, logger: logger, read: read)
-        let service = try RoleService<R>(configuration, reloads: reloads, logger: logger)
-        defer { withExtendedLifetime(reload) {} }
+        let stopLimit = StopLimit(logger: logger)
+        let service = try RoleService<R>(configuration, reloads: reloads, stopLimit: stopLimit, logger: logger)
+        defer { withExtendedLifetime((reload, stopLimit)) {} }
         let settings = configuration.operations
         let operations = try settings.listen.map { address in
             let access = try OperationsAccess(settings, logger: logger)

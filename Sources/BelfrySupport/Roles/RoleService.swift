@@ -10,14 +10,29 @@ package struct RoleService<R: Role>: Service, OperationsSource {
     private let failedDrain: Duration
     /// Nil: the configuration is not read again.
     private let reloads: ReloadDesk?
+    private let configuration: BelfryConfiguration
+    /// Nil: a stop may take for ever.
+    private let stopLimit: StopLimit?
     private let logger: Logger
     /// The parts to ask: those that run, from the end of the start to the end of the drain.
     private let parts = BoundValues<R.Part>()
 
     /// - Throws: an error that names the file or the key: configuration is wrong (exit code 78).
-    package init(_ configuration: BelfryConfiguration, reloads: ReloadDesk? = nil, logger: Logger) throws {
+    package init(_ configuration: BelfryConfiguration, logger: Logger) throws {
+        try self.init(configuration, reloads: nil, stopLimit: nil, logger: logger)
+    }
+
+    /// - Parameter stopLimit: is told when the role begins to stop.
+    init(_ configuration: BelfryConfiguration, reloads: ReloadDesk?, stopLimit: StopLimit?, logger: Logger) throws {
         let context = RoleContext(configuration, logger: logger)
-        self.init(try R(context), health: context.health, reloads: reloads, logger: logger)
+        self.init(
+            try R(context),
+            health: context.health,
+            reloads: reloads,
+            configuration: configuration,
+            stopLimit: stopLimit,
+            logger: logger
+        )
     }
 
     /// - Parameters:
@@ -28,12 +43,16 @@ package struct RoleService<R: Role>: Service, OperationsSource {
         health: RoleHealth,
         failedDrain: Duration = .seconds(30),
         reloads: ReloadDesk? = nil,
+        configuration: BelfryConfiguration = BelfryConfiguration(),
+        stopLimit: StopLimit? = nil,
         logger: Logger
     ) {
         self.role = role
         self.health = health
         self.reloads = reloads
         self.failedDrain = failedDrain
+        self.configuration = configuration
+        self.stopLimit = stopLimit
         self.logger = logger
     }
 
@@ -57,6 +76,7 @@ package struct RoleService<R: Role>: Service, OperationsSource {
         }
         let reloading = Task { await reload(started) }
         await health.untilStop()
+        stopLimit?.begin(R.stopLimit(reloads?.configuration ?? configuration))
         // Nothing changes while the role drains.
         reloading.cancel()
         await reloading.value

@@ -14,7 +14,7 @@ final class SecondSignal {
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
             source.setEventHandler {
                 count.value += Int(source.data)
-                if count.value > 1 { Self.exitAtOnce() }
+                if count.value > 1 { StopLimit.exit("a second signal: ends at once, without draining") }
             }
             source.activate()
             return source
@@ -24,14 +24,5 @@ final class SecondSignal {
     /// Belongs to the queue.
     private final class Count: @unchecked Sendable {
         var value = 0
-    }
-
-    private static func exitAtOnce() -> Never {
-        ProcessLog.flush(isHurried: true)
-        StandardStream.error.write(
-            Array("belfry: a second signal: ends at once, without draining\n".utf8),
-            within: LogLimits.hurriedFlush
-        )
-        _exit(EXIT_FAILURE)
     }
 }

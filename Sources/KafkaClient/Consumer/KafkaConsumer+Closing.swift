@@ -30,9 +30,9 @@ extension KafkaConsumer {
     /// The call does not wait for a question under way; the client is freed when that has ended.
     ///
     /// The time-out is a watch-dog: librdkafka 2.0.2 can hang in closing, with cooperative-sticky before the first
-    /// assignment. The instance is then abandoned, because freeing it would hang too, and the group notices at the end
-    /// of the session (`session.timeout.ms`). A consumer with a sticky strategy is not freed at all before librdkafka
-    /// 2.4, as that may abort the process.
+    /// assignment, and in an answer to the group that has just been left. The instance is then abandoned, because
+    /// freeing it would hang too, and the group notices at the end of the session (`session.timeout.ms`). A consumer
+    /// with a sticky strategy is not freed at all before librdkafka 2.4, as that may abort the process.
     ///
     /// - Returns: true if the group was left properly.
     @discardableResult
@@ -62,7 +62,7 @@ extension KafkaConsumer {
             return true
         }
         while phase == .closing {
-            abandonRebalances()
+            guard abandonRebalances(by: deadline) else { return false }
             for index in 0..<serve(max: Self.closingBatch, timeoutMilliseconds: Self.closingSliceMilliseconds) {
                 if let message = fetched[index] { rd_kafka_message_destroy(message) }
             }

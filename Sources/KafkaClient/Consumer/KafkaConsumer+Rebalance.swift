@@ -53,19 +53,26 @@ extension KafkaConsumer {
         }
     }
 
-    /// Answers every open rebalance, for closing.
-    func abandonRebalances() {
-        guard let handle else { return }
+    /// Answers every open rebalance, for closing; waits for that until `deadline` at most.
+    ///
+    /// - Returns: false: librdkafka takes no answer any more.
+    func abandonRebalances(by deadline: ContinuousClock.Instant) -> Bool {
+        guard let handle else { return true }
         while !unanswered.isEmpty {
-            guard case .assign = unanswered.removeFirst() else {
-                unanswered.insert(.revoke([]), at: 0)
+            let rebalance = unanswered.removeFirst()
+            let begun = rebalance.partitions.filter { assignment.starts[$0] != nil }
+            let isAnswered = BoundedCall.run(on: handle.pointer, until: deadline) { client in
                 // Partitions that could not be given back are taken by the group at the end of the session.
-                _ = try? completeRevoke()
-                continue
+                if rebalance.isAssign || !Self.isCooperative(client) {
+                    rd_kafka_assign(client, nil)
+                } else if let error = rd_kafka_incremental_unassign(client, KafkaPartitionList(begun).pointer) {
+                    rd_kafka_error_destroy(error)
+                }
             }
-            rd_kafka_assign(handle.pointer, nil)
+            guard isAnswered else { return false }
         }
         assignment.replace(by: [])
+        return true
     }
 
     /// Starts assigned partitions elsewhere, including those that librdkafka stopped after an error and cannot seek in.
@@ -111,9 +118,10 @@ extension KafkaConsumer {
     }
 
     /// The group moves single partitions (`cooperative-sticky`) rather than all at once.
-    private var isCooperative: Bool {
-        guard let handle, let name = rd_kafka_rebalance_protocol(handle.pointer) else { return false }
-        return String(cString: name) == Self.cooperative
+    private var isCooperative: Bool { handle.map { Self.isCooperative($0.pointer) } ?? false }
+
+    private static func isCooperative(_ client: OpaquePointer) -> Bool {
+        rd_kafka_rebalance_protocol(client).map { String(cString: $0) == cooperative } ?? false
     }
 
     /// All partitions assigned and not answered. One answer serves several reports: answering only the last would leave

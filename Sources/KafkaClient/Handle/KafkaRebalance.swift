@@ -3,6 +3,12 @@ enum KafkaRebalance {
     case assign([KafkaTopicPartition])
     case revoke([KafkaTopicPartition])
 
+    var partitions: [KafkaTopicPartition] {
+        switch self {
+        case .assign(let partitions), .revoke(let partitions): partitions
+        }
+    }
+
     var isAssign: Bool {
         if case .assign = self { true } else { false }
     }

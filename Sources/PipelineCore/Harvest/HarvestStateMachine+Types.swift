@@ -14,6 +14,9 @@ extension HarvestStateMachine {
         public var retryDelay = Duration.seconds(60)
         /// The longest continuation of a reading after a stop. The unread rest may be lost.
         public var stopPatience = Duration.seconds(20)
+        /// The longest wait, from a stop on, for every answer: of the broker, of Redis, of the connection. Longer than
+        /// ``stopPatience``: what was read last has yet to be acknowledged.
+        public var answerPatience = Duration.seconds(30)
 
         public init(interval: Duration, lease: Duration, connectTimeout: Duration) {
             self.interval = interval
@@ -49,6 +52,9 @@ extension HarvestStateMachine {
         case report(Reading)
         /// After ``stop(now:)``: nothing more follows.
         case stopped
+        /// After ``stop(now:)``, an answer took too long: end at once, whatever is not acknowledged. Nothing more
+        /// follows, and no input may.
+        case giveUp
     }
 
     /// The result of one reading.

@@ -53,7 +53,9 @@ public struct HarvestStateMachine: Hashable, Sendable {
     private var isHandingOver = false
 
     private var isStopping = false
+    /// The end of the reading under way, and that of all waiting, after a stop.
     private var stopUntil: MonotonicTime?
+    private var giveUpAt: MonotonicTime?
 
     /// - Parameter due: the time of the first reading.
     public init(settings: Settings, due: MonotonicTime) {
@@ -94,14 +96,15 @@ public struct HarvestStateMachine: Hashable, Sendable {
     public var deadline: MonotonicTime? {
         switch phase {
         case .waiting(let due): return due
-        case .checking, .asking, .releasing, .stopped: return nil
+        case .checking, .asking, .releasing: return giveUpAt
+        case .stopped: return nil
         case .reading: break
         }
-        var times: [MonotonicTime] = leaseAskedAt == nil ? [renewalDue] : []
+        var times = [leaseAskedAt == nil ? renewalDue : nil, giveUpAt].compactMap(\.self)
         switch connection {
         case .connecting(let until), .listening(let until): times.append(until)
         case .open: break
-        case .closing, .ended: return times.first
+        case .closing, .ended: return times.min()
         }
         times.append(leaseUntil ?? MonotonicTime(nanoseconds: 0))
         if let stopUntil { times.append(stopUntil) }
@@ -114,6 +117,10 @@ public struct HarvestStateMachine: Hashable, Sendable {
 extension HarvestStateMachine {
     /// ``deadline`` may have come.
     public mutating func timerFired(now: MonotonicTime) -> [Effect] {
+        if let giveUpAt, giveUpAt <= now, phase != .stopped {
+            phase = .stopped
+            return [.giveUp]
+        }
         switch phase {
         case .waiting(let due) where due <= now:
             wasDue = due
@@ -239,12 +246,13 @@ extension HarvestStateMachine {
         return proceed(now: now)
     }
 
-    /// Stops the harvester. A reading under way may go on for ``Settings/stopPatience``; its tuples are published,
-    /// however long that takes.
+    /// Stops the harvester. A reading under way may go on for ``Settings/stopPatience``, and its tuples are published;
+    /// after ``Settings/answerPatience`` nothing is waited for any more.
     public mutating func stop(now: MonotonicTime) -> [Effect] {
         guard !isStopping else { return [] }
         isStopping = true
         stopUntil = now + settings.stopPatience
+        giveUpAt = now + settings.answerPatience
         guard case .waiting = phase else { return [] }
         phase = .stopped
         return [.stopped]

@@ -66,6 +66,9 @@ package struct HarvesterRole: Role {
         try await parts.tellEachLoop { $0.harvest.use(interval: interval) }
     }
 
+    /// The limit of the readings, and what closing takes.
+    package static func stopLimit(_ configuration: BelfryConfiguration) -> Duration { .seconds(70) }
+
     /// Lets readings under way end.
     package func drain(_ parts: [NIOLoopBound<Part>]) async throws {
         try await parts.onEachLoop { $0.harvest.stop() }

@@ -141,7 +141,19 @@ final class ListHarvest {
             timer?.task.cancel()
             timer = nil
             stopped?.succeed()
+        case .giveUp: giveUp()
         }
+    }
+
+    private func giveUp() {
+        logger.critical(
+            "feedback reading is given up at the stop",
+            metadata: [
+                "step": "\(step)", "unacknowledged": "\(machine.unacknowledged)",
+                "unpublished-bytes": "\(machine.backlogBytes)",
+            ]
+        )
+        close()
     }
 
     /// One timer, set again when it fires; an earlier deadline replaces it.

@@ -8,6 +8,7 @@ final class ApplyingAuditor {
     enum Rule: String, Sendable {
         case served = "a process that runs serves its groups"
         case answered = "every assignment and every revocation is answered"
+        case ends = "a process that is told to stop ends within the limits of its steps"
         case forward = "a position does not go back, but to apply again what a fail-over may have lost"
         case present = "a position beyond the end is not committed"
         case settled = "what is committed is applied, or a dead letter"

@@ -148,6 +148,7 @@ final class ApplyingMember: GroupConsumer {
     }
 
     private func deliver(_ report: Report) {
+        world.delivers(to: self)
         switch report {
         case .assigned(let partitions):
             unanswered.append(.assign(partitions))

@@ -42,6 +42,9 @@ struct ApplyingPlan: Sendable, Equatable {
     var records: [ApplyingRecord]
     /// Ascending by time.
     var faults: [ApplyingFault]
+    /// The process whose member hears of that assignment, revocation or answer to a commit is told to stop just then,
+    /// and comes back; counted over all members, from 1 on. Nil: none is.
+    var stopsAtReport: Int?
 
     static let mostTokens = 30
     /// Records are published for this long.

@@ -8,6 +8,9 @@ final class ApplyingProcess {
     private(set) var isStopping = false
     /// Parts that have not ended.
     private var open = 0
+    /// Longest time from SIGTERM to the end, in which the process stands still for no moment: the patience with a
+    /// batch, and with a commit, and the looks at both.
+    private static let longestStop = VirtualTime.seconds(17)
 
     init(world: ApplyingWorld, slot: Int) {
         self.world = world
@@ -31,6 +34,7 @@ final class ApplyingProcess {
         isStopping = true
         open = parts.count
         world.note(.stopped, slot, 0, "process \(slot) is told to stop")
+        watchStop(since: world.clock.now)
         loop.deliver(after: 0) { [self] in
             for part in parts {
                 part.stop { [self] in
@@ -38,6 +42,15 @@ final class ApplyingProcess {
                     if open == 0 { end(ended) }
                 }
             }
+        }
+    }
+
+    private func watchStop(since told: VirtualTime) {
+        let end = max(told, loop.heldUntil) + Self.longestStop
+        world.clock.after(end - world.clock.now) { [self] in
+            guard isRunning else { return }
+            guard loop.heldUntil + Self.longestStop <= world.clock.now else { return watchStop(since: told) }
+            world.auditor.fail(.ends, "process \(slot), told to stop \(Self.longestStop / .seconds(1)) s before")
         }
     }
 

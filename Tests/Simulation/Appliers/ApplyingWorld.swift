@@ -23,6 +23,8 @@ final class ApplyingWorld {
     private(set) var processes: [ApplyingProcess] = []
     private(set) var follower: ApplyingFollower?
     private var numbers = 0
+    /// Assignments, revocations and answers to commits that members have heard of.
+    private var reports = 0
     private var parts: Parts?
     private var isOver = false
 
@@ -155,6 +157,15 @@ final class ApplyingWorld {
         let follower = ApplyingFollower(world: self)
         self.follower = follower
         follower.start()
+    }
+
+    /// A member is about to hear of an assignment, a revocation or a commit: its process may be told to stop just then.
+    func delivers(to member: ApplyingMember) {
+        reports += 1
+        guard reports == plan.stopsAtReport,
+            let process = processes.last(where: { $0.parts.contains { $0.member === member } }), !process.isStopping
+        else { return }
+        process.stop { [self] in start(process.slot, after: Self.lookEvery) }
     }
 
     /// The process of a slot that runs now and was not told to stop.
