@@ -197,7 +197,8 @@ public final class LocalPipeline {
                 "redis-server", "--port", "\(port)", "--bind", "127.0.0.1", "--dir", directory, "--save", "",
                 "--appendonly", "yes", "--maxmemory-policy", "noeviction",
             ],
-            logFile: "\(directory)/redis.log"
+            logFile: "\(directory)/redis.log",
+            leadsGroup: true
         )
         redisServer = redis
         redisPort = port
@@ -283,7 +284,9 @@ public final class LocalPipeline {
             executable: executable,
             arguments: arguments,
             environment: environment,
-            logFile: "\(directory)/\(started)-\(name).log"
+            logFile: "\(directory)/\(started)-\(name).log",
+            // A group whose last parent outside goes is sent SIGHUP and SIGCONT: those that stand still would go on.
+            leadsGroup: true
         )
     }
 }

@@ -154,6 +154,24 @@ public final class ChildProcess: Sendable {
         if isRunning { Glibc.kill(target, number) }
     }
 
+    /// Makes it stand still (SIGSTOP) until SIGCONT, and returns when all its threads do, or it has ended. Throws if
+    /// that takes too long.
+    public func standStill(within limit: Duration = .seconds(30)) throws {
+        signal(SIGSTOP)
+        try wait(for: "its standstill", within: limit) { standsStill || !isRunning }
+    }
+
+    /// All its threads are stopped. Those of a program that it started are not looked at.
+    public var standsStill: Bool {
+        let tasks = "/proc/\(processIdentifier)/task"
+        guard let numbers = try? FileManager.default.contentsOfDirectory(atPath: tasks), !numbers.isEmpty else {
+            return false
+        }
+        return numbers.allSatisfy { number in
+            (try? String(contentsOfFile: "\(tasks)/\(number)/stat", encoding: .utf8)).map(ThreadState.isStopped) ?? true
+        }
+    }
+
     /// Time that a program has to stop before it is killed.
     private static let patience = Duration.seconds(60)
 

@@ -30,6 +30,8 @@ final class Board: Sendable {
         var outcomes = 0
         /// The broker has acknowledged everything handed over.
         var isAcknowledged = false
+        /// The offset after the last one read of push.requests and push.outcomes.
+        var seen: [KafkaTopicPartition: Int64] = [:]
         /// Everything handed over stands in the log and has its outcome.
         var isDrained = false
 

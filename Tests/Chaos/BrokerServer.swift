@@ -53,6 +53,18 @@ final class BrokerServer {
         stoppedAt = nil
     }
 
+    /// Throws if a log ends before what was read from it.
+    ///
+    /// - Parameter seen: the offset after the last one read, by place.
+    func checkEnds(of seen: [KafkaTopicPartition: Int64]) throws {
+        let admin = try KafkaAdmin(properties: ["bootstrap.servers": address])
+        defer { admin.close() }
+        for place in seen.keys.sorted() {
+            let end = try admin.watermarks(of: place, timeoutMilliseconds: 30_000).high
+            if let complaint = LogWitness.check(end: end, of: place, against: seen) { throw ChaosError(complaint) }
+        }
+    }
+
     /// Stops it in order and returns when all of it has ended.
     ///
     /// - Returns: false: it had to be killed while it wrote its data down, and part of that may be missing.

@@ -12,6 +12,8 @@ final class ChaosFleets {
     private var groupChanges: [OwnershipEnds.End] = []
     private var brokerRestarts: [Handovers.Restart] = []
     private var standstills: [Handovers.Standstill] = []
+    /// See ``haltAll()``.
+    private var halted: [RoleFleet.Member] = []
     /// Standbys are signalled once in so many times.
     private static let standbyTurns = 4
 
@@ -70,9 +72,6 @@ final class ChaosFleets {
         Dictionary(uniqueKeysWithValues: all.flatMap(\.running).map { ($0.clientID, $0.process) })
     }
 
-    /// All that may be at work.
-    var processes: [ChildProcess] { all.flatMap(\.processes) }
-
     var allShardsHavePartitions: Bool {
         let workers = self[.worker].running
         return WorkerLog.shardsWithPartitions(in: workers.map(\.process))
@@ -99,9 +98,9 @@ final class ChaosFleets {
     }
 
     /// SIGSTOP to a worker that runs.
-    func freezeWorker(_ pick: Int) {
+    func freezeWorker(_ pick: Int) throws {
         noteChange(of: .worker)
-        self[.worker].freeze(pick)
+        try self[.worker].freeze(pick)
         for member in self[.worker].frozen {
             meter.pause(member.clientID)
             guard !standstills.contains(where: { $0.worker == member.clientID && $0.end == nil }) else { continue }
@@ -112,10 +111,39 @@ final class ChaosFleets {
     /// SIGCONT to the workers that stand still.
     func thawWorkers() {
         noteChange(of: .worker)
-        for member in self[.worker].frozen { meter.watch(member.clientID, member.process) }
+        for member in self[.worker].frozen { meter.goOn(member.clientID) }
         let now = CommitWatch.now
         for index in standstills.indices where standstills[index].end == nil { standstills[index].end = now }
         self[.worker].thaw()
+    }
+
+    /// SIGSTOP to all that may be at work, until ``resumeAll()``. Throws if one does not stand still.
+    func haltAll() throws {
+        halted = all.flatMap(\.atWork)
+        for member in halted {
+            meter.pause(member.clientID)
+            try member.process.standStill()
+        }
+    }
+
+    /// Throws if one of those that were halted went on by itself.
+    func checkHalted() throws {
+        let restless = halted.filter { $0.process.isRunning && !$0.process.standsStill }.map(\.clientID)
+        guard restless.isEmpty else {
+            throw ChaosError(
+                "\(restless.joined(separator: ", ")) went on while the broker wrote its data down, which may lack what "
+                    + "was acknowledged since: the run would blame the pipeline for it"
+            )
+        }
+    }
+
+    /// SIGCONT to all that were halted.
+    func resumeAll() {
+        for member in halted {
+            member.process.signal(SIGCONT)
+            meter.goOn(member.clientID)
+        }
+        halted = []
     }
 
     /// The member of a role that is to be signalled. Where one stands by, it is the one that has the partition: nothing

@@ -33,6 +33,7 @@ extension ChaosReport {
             replayedRecords: books.replays,
             workersStarted: workersStarted,
             longestOutageSeconds: Self.rounded(longestOutageSeconds),
+            longestStandstillSeconds: standstillSeconds.mapValues(Self.rounded),
             registrations: tokens.registrations,
             registrationsLost: tokens.audit.registrationsLost,
             feedbackAcknowledged: tokens.feedback,
@@ -70,6 +71,7 @@ extension ChaosReport {
         let replayedRecords: Int
         let workersStarted: Int
         let longestOutageSeconds: Double
+        let longestStandstillSeconds: [String: Double]
         let registrations: Int
         let registrationsLost: Int
         let feedbackAcknowledged: Int
@@ -93,6 +95,7 @@ extension ChaosReport {
             case replayedRecords = "replayed_records"
             case workersStarted = "workers_started"
             case longestOutageSeconds = "longest_outage_seconds"
+            case longestStandstillSeconds = "longest_standstill_seconds"
             case registrationsLost = "registrations_lost"
             case feedbackAcknowledged = "feedback_acknowledged"
             case feedbackLost = "feedback_lost"

@@ -20,6 +20,8 @@ struct ChaosReport {
     var faults: [String: Int]
     var workersStarted: Int
     var longestOutageSeconds: Double
+    /// By worker: see ``WorkerMeter/longestStandstills``.
+    var standstillSeconds: [String: Double]
     /// See ``ChaosOptions/mayPresumeWrongly``.
     var mayPresumeWrongly: Bool
     /// Other problems of the run.
@@ -88,6 +90,7 @@ extension ChaosReport {
             faults: actions.merging(stats.faults) { $0 + $1 },
             workersStarted: fleets[.worker].startedCount,
             longestOutageSeconds: longestOutage / .seconds(1),
+            standstillSeconds: fleets.meter.longestStandstills.mapValues { $0 / .seconds(1) },
             mayPresumeWrongly: options.mayPresumeWrongly,
             complaints: fleets.complaints + Self.complaints(of: books, truth, commits, accepted: stats.accepted)
                 + Self.unproven(books.kinds, over: options.transport) + tokens.complaints

@@ -74,6 +74,7 @@ final class ChaosRun {
     func stop() {
         // One that stands still would not hear that it is to end.
         fleets.thawWorkers()
+        fleets.resumeAll()
         servers.stop()
     }
 
@@ -157,7 +158,7 @@ final class ChaosRun {
         case .kill(let role, let pick): fleets.kill(role, pick)
         case .stop(let role, let pick): fleets.stop(role, pick)
         case .start(let role): try fleets.start(role)
-        case .freeze(let pick): fleets.freezeWorker(pick)
+        case .freeze(let pick): try fleets.freezeWorker(pick)
         case .thaw: fleets.thawWorkers()
         case .stopBroker: try stopBroker()
         case .startBroker: try startBroker()
@@ -192,12 +193,11 @@ final class ChaosRun {
         }
         tokens.watch.serverLeft()
         fleets.brokerLeaves()
-        let clients = fleets.processes
-        for client in clients { client.signal(SIGSTOP) }
         defer {
-            for client in clients { client.signal(SIGCONT) }
+            fleets.resumeAll()
             board.change { $0.isHeldBack = false }
         }
+        try fleets.haltAll()
         try wait(for: "the producers' acknowledgements", within: Self.startPatience) {
             board.read().isAcknowledged && board.read().areRegistrationsAcknowledged
         }
@@ -208,6 +208,7 @@ final class ChaosRun {
                     + "this --rate, and the run would blame the pipeline for what the broker lost"
             )
         }
+        try fleets.checkHalted()
         brokerStoppedAt = CommitWatch.now
     }
 
@@ -215,6 +216,8 @@ final class ChaosRun {
         let began = CommitWatch.now
         commits.note(CommitHistory.Outage(start: brokerStoppedAt, end: began))
         try servers.broker.start()
+        let state = board.read()
+        try servers.broker.checkEnds(of: state.seen.merging(state.feedbackSeen) { $1 })
         fleets.brokerForgotMembers(since: began)
         tokens.watch.serversReturned(settling: Self.brokerSettling)
         board.change { $0.isBrokerUp = true }

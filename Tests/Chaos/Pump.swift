@@ -1,5 +1,6 @@
 import Foundation
 import KafkaClient
+import LocalPipeline
 import PushSchemas
 import PushTopics
 import SwiftProtobuf
@@ -26,8 +27,7 @@ final class Pump {
     private let names = TopicNames()
     private var books: ChaosBooks
     private var unacknowledged = 0
-    /// The offset after the last one seen.
-    private var seen: [KafkaTopicPartition: Int64] = [:]
+    private var witness = LogWitness()
     private var publishedSince: ContinuousClock.Instant?
     /// Of the notifications handed over, those that the rate is not measured by.
     private var credit = 0
@@ -36,6 +36,8 @@ final class Pump {
     /// Notifications without an outcome beyond which the producer waits.
     private static let lagLimit = 1_000_000
     private static let trimInterval = Duration.seconds(2)
+    /// Marks a registration in the broker's answer; the others are requests.
+    private static let registration: UInt64 = 1
     private static let registeredAt: Int64 = 1_700_000_000
 
     init(_ settings: Settings, stream: RequestStream, board: Board) throws {
@@ -66,13 +68,16 @@ final class Pump {
             group: "belfry-chaos",
             topics: [names.requests, names.outcomes]
         )
-        producer.onDelivery = { [unowned self] _, error, _, _ in
+        producer.onDelivery = { [unowned self] mark, error, partition, offset in
             unacknowledged -= 1
-            if let error { fail("a record was not taken: \(error)") }
+            if let error { return fail("a record was not taken: \(error)") }
+            let topic = mark == Self.registration ? names.registrations : names.requests
+            let place = KafkaTopicPartition(topic: topic, partition: partition)
+            if let complaint = witness.acknowledged(offset, in: place) { fail(complaint) }
         }
         consumer.onAssigned = { [unowned self] places in
             do throws(KafkaError) {
-                try consumer.completeAssign(places.map { KafkaPartitionOffset($0, offset: seen[$0] ?? 0) })
+                try consumer.completeAssign(places.map { KafkaPartitionOffset($0, offset: witness.seen[$0] ?? 0) })
                 board.change { $0.isAssigned = true }
             } catch {
                 fail("the outcomes cannot be followed: \(error)")
@@ -112,6 +117,7 @@ final class Pump {
             $0.published = books.published
             $0.outcomes = books.outcomes
             $0.isAcknowledged = unacknowledged == 0
+            $0.seen = witness.seen
             $0.isDrained =
                 unacknowledged == 0 && books.recordsInLog == books.recordsMade && books.missing == 0
         }
@@ -155,7 +161,7 @@ final class Pump {
         var registration = PushRegistration()
         registration.token = .with { $0.raw = Data(tokens.prefix(SendRequestView.packedTokenBytes)) }
         registration.registeredAt = Self.registeredAt
-        try produce(names.registrations, key: key, value: try registration.serializedBytes())
+        try produce(names.registrations, key: key, value: try registration.serializedBytes(), mark: Self.registration)
     }
 
     private static func payload(_ number: UInt32) -> String {
@@ -168,8 +174,8 @@ final class Pump {
 
     private static let tomorrow = Int64(Date().timeIntervalSince1970) + 86_400
 
-    private func produce(_ topic: String, key: [UInt8], value: [UInt8]) throws {
-        try producer.produce(topic: topic, key: key, value: value)
+    private func produce(_ topic: String, key: [UInt8], value: [UInt8], mark: UInt64 = 0) throws {
+        try producer.produce(topic: topic, key: key, value: value, opaque: mark)
         unacknowledged += 1
     }
 
@@ -185,10 +191,7 @@ final class Pump {
                 continue
             }
             let place = KafkaTopicPartition(topic: message.topic, partition: message.partition)
-            let expected = seen[place] ?? 0
-            guard message.offset >= expected else { continue }
-            if message.offset > expected { fail("\(place): \(expected) is followed by \(message.offset)") }
-            seen[place] = message.offset + 1
+            if let complaint = witness.read(message.offset, of: place) { fail(complaint) }
             if place.topic == names.requests { noteRequest(message) } else { noteOutcome(message) }
         }
         batch.release()
@@ -219,12 +222,12 @@ final class Pump {
             }
             let committed = try admin.committed(group: ChaosRole.worker.groups[0], places, timeoutMilliseconds: 1000)
             let requests = committed.compactMap { position in
-                LogTrim.requests(committed: position.offset, position.metadata, seen: seen[position.place] ?? 0)
+                LogTrim.requests(committed: position.offset, position.metadata, seen: witness.seen[position.place] ?? 0)
                     .map { (partition: position.partition, offset: $0) }
             }
             let outcomes = places.compactMap { place in
                 let place = KafkaTopicPartition(topic: names.outcomes, partition: place.partition)
-                return LogTrim.outcomes(seen: seen[place] ?? 0).map { (partition: place.partition, offset: $0) }
+                return LogTrim.outcomes(seen: witness.seen[place] ?? 0).map { (partition: place.partition, offset: $0) }
             }
             for (topic, before) in [(names.requests, requests), (names.outcomes, outcomes)] where !before.isEmpty {
                 _ = try connection.ask(KafkaWire.deleteRecords(topic, before: before))

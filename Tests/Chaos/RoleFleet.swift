@@ -46,7 +46,7 @@ final class RoleFleet {
     var everStarted: [Member] { running + frozen + stopping + killed }
 
     /// All that may be at work; one that stands still is not.
-    var processes: [ChildProcess] { (running + stopping).map(\.process) }
+    var atWork: [Member] { running + stopping }
 
     func start() throws {
         startedCount += 1
@@ -77,9 +77,9 @@ final class RoleFleet {
     }
 
     /// Makes one of those that run stand still (SIGSTOP), with its connections open. Its session ends meanwhile.
-    func freeze(_ pick: Int) {
+    func freeze(_ pick: Int) throws {
         guard let member = take(pick) else { return }
-        member.process.signal(SIGSTOP)
+        try member.process.standStill()
         frozen.append(member)
         ghosts.append((member.clientID, .now + Self.session))
     }
@@ -89,6 +89,9 @@ final class RoleFleet {
         for member in frozen {
             // It joins again under its name.
             ghosts.removeAll { $0.clientID == member.clientID }
+            if member.process.isRunning, !member.process.standsStill {
+                complaints.append("\(member.clientID) went on by itself while it was to stand still")
+            }
             member.process.signal(SIGCONT)
         }
         running += frozen

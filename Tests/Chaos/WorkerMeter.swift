@@ -11,7 +11,11 @@ final class WorkerMeter: Sendable {
         var process: ChildProcess
         var port: Int?
         var counters: [String: Int] = [:]
-        var isPaused = false
+        /// Since when it is made to stand still; nil: it may work.
+        var pausedSince: ContinuousClock.Instant?
+        var longestStandstill = Duration.zero
+
+        mutating func noteStandstill(_ duration: Duration) { longestStandstill = max(longestStandstill, duration) }
     }
 
     private struct State {
@@ -23,6 +27,8 @@ final class WorkerMeter: Sendable {
     private let state = Mutex(State())
 
     static let counters = ["belfry_resent_total", "belfry_presumed_wrong_total"]
+    private static let silence = "belfry_event_loop_silence_seconds"
+    private static let delay = "belfry_event_loop_delay_seconds"
     private static let inFlight = "belfry_in_flight_notifications"
     private static let intervalMilliseconds = 1000
 
@@ -38,17 +44,26 @@ final class WorkerMeter: Sendable {
 
     /// From now on a worker is looked at.
     func watch(_ name: String, _ process: ChildProcess) {
+        state.withLock { $0.readings[name] = Reading(process: process) }
+    }
+
+    /// A worker is made to stand still and would not answer. Ignored for one that is not watched.
+    func pause(_ name: String) {
+        state.withLock { $0.readings[name]?.pausedSince = .now }
+    }
+
+    /// A worker may work again.
+    func goOn(_ name: String) {
         state.withLock { state in
-            var reading = state.readings[name] ?? Reading(process: process)
-            reading.isPaused = false
-            state.readings[name] = reading
+            guard let since = state.readings[name]?.pausedSince else { return }
+            state.readings[name]?.pausedSince = nil
+            state.readings[name]?.noteStandstill(since.duration(to: .now))
         }
     }
 
-    /// A worker stands still and would not answer; ``watch(_:_:)`` goes on.
-    func pause(_ name: String) {
-        state.withLock { $0.readings[name]?.isPaused = true }
-    }
+    /// The longest time for which each worker did nothing, by its name: made to stand still, or an event loop of its
+    /// that came late, as far as its metrics tell.
+    var longestStandstills: [String: Duration] { state.withLock { $0.readings.mapValues(\.longestStandstill) } }
 
     /// The last value of a counter that was seen of a worker.
     func last(_ counter: String, of name: String) -> Int {
@@ -63,17 +78,22 @@ final class WorkerMeter: Sendable {
 
     private func look() {
         let readings = state.withLock { $0.readings }
-        for (name, reading) in readings where reading.process.isRunning && !reading.isPaused {
+        for (name, reading) in readings where reading.process.isRunning && reading.pausedSince == nil {
             guard let port = reading.port ?? Self.port(of: reading.process) else { continue }
             // One that is about to end does not answer.
             guard let text = try? LoopbackSocket(port: port).get("/metrics") else { continue }
             let counters = Dictionary(
                 uniqueKeysWithValues: Self.counters.map { ($0, MetricsText.sum(of: $0, in: text)) }
             )
+            let standstill = max(
+                MetricsText.values(of: Self.silence, in: text).max() ?? 0,
+                MetricsText.longest(of: Self.delay, in: text)
+            )
             let inFlight = MetricsText.sum(of: Self.inFlight, in: text)
             state.withLock {
                 $0.readings[name]?.port = port
                 $0.readings[name]?.counters = counters
+                $0.readings[name]?.noteStandstill(.seconds(standstill))
                 $0.mostInFlight = max($0.mostInFlight, inFlight)
                 $0.looks += 1
             }
@@ -92,11 +112,44 @@ final class WorkerMeter: Sendable {
 enum MetricsText {
     /// The sum over all series of a metric; 0 without any.
     static func sum(of name: String, in text: String) -> Int {
-        var sum = 0.0
-        for line in text.split(whereSeparator: \.isNewline) where line.hasPrefix(name) {
-            guard let next = line.dropFirst(name.count).first, next == "{" || next == " " else { continue }
-            sum += line.split(separator: " ").last.flatMap { Double($0) } ?? 0
+        Int(values(of: name, in: text).reduce(0, +))
+    }
+
+    /// The values of all series of a metric.
+    static func values(of name: String, in text: String) -> [Double] {
+        lines(of: name, in: text).compactMap { $0.split(separator: " ").last.flatMap { Double($0) } }
+    }
+
+    /// A time that the longest of all observations of a histogram exceeds, as exactly as its buckets tell; 0 without
+    /// any.
+    static func longest(of name: String, in text: String) -> Double {
+        // Of each series, the buckets in their order: those below the longest hold fewer than all.
+        let buckets = lines(of: "\(name)_bucket", in: text).compactMap { Bucket($0) }
+        return Dictionary(grouping: buckets, by: \.series).values.reduce(0) { longest, buckets in
+            let all = buckets.map(\.count).max() ?? 0
+            return max(longest, buckets.filter { $0.count < all }.map(\.bound).max() ?? 0)
         }
-        return Int(sum)
+    }
+
+    /// A bucket of a histogram: observations up to its bound, those below the former bounds included.
+    private struct Bucket {
+        let series: String
+        let bound: Double
+        let count: Double
+
+        init?(_ line: Substring) {
+            let parts = line.components(separatedBy: "le=\"")
+            guard parts.count == 2, let end = parts[1].firstIndex(of: "\""), let bound = Double(parts[1][..<end]),
+                let count = line.split(separator: " ").last.flatMap({ Double($0) })
+            else { return nil }
+            (series, self.bound, self.count) = (parts[0], bound, count)
+        }
+    }
+
+    private static func lines(of name: String, in text: String) -> [Substring] {
+        text.split(whereSeparator: \.isNewline).filter { line in
+            guard line.hasPrefix(name), let next = line.dropFirst(name.count).first else { return false }
+            return next == "{" || next == " "
+        }
     }
 }

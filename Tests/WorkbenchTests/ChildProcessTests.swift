@@ -1,7 +1,8 @@
 import Foundation
 import Glibc
 import Testing
-import Workbench
+
+@testable import Workbench
 
 @Suite("A child process")
 struct ChildProcessTests {
@@ -39,6 +40,40 @@ struct ChildProcessTests {
         child.kill()
         #expect(child.wait() == 128 + SIGKILL)
         #expect(!child.isRunning)
+    }
+
+    @Test("Stands still from the moment that it is seen to, until it may go on")
+    func standstill() throws {
+        let child = try ChildProcess(
+            "sh",
+            executable: "/bin/sh",
+            arguments: ["-c", "while read -r line; do echo \"heard $line\"; done"],
+            leadsGroup: true,
+            takesInput: true
+        )
+        #expect(!child.standsStill)
+        try child.standStill(within: Self.patience)
+        #expect(child.standsStill && child.isRunning)
+        try child.tell("one")
+        #expect(child.standsStill)
+        child.signal(SIGCONT)
+        #expect(try child.nextLine(within: Self.patience) == "heard one")
+        #expect(!child.standsStill)
+        child.kill()
+        // One that has ended is not waited for.
+        try child.standStill(within: Self.patience)
+        #expect(!child.standsStill)
+    }
+
+    @Test(
+        "The state of a thread stands behind its name, whatever that is",
+        arguments: [
+            ("7 (sh) T 1 7 7 0", true), ("7 (a) S (b)) T 1", true), ("7 (T) S 1", false), ("7 (sh) t 1", false),
+            ("", false),
+        ]
+    )
+    func threadState(stat: String, isStopped: Bool) {
+        #expect(ThreadState.isStopped(stat) == isStopped)
     }
 
     @Test("Can be ended while another thread waits for it")

@@ -51,7 +51,7 @@ package final class RegistrationPump {
     private var unacknowledged = 0
     private var pace = Pace(perSecond: RegistrationStream.rate)
     private let start = ContinuousClock.now
-    private var seen: [KafkaTopicPartition: Int64] = [:]
+    private var witness: LogWitness
 
     /// Registrations without an acknowledgement beyond which the producer waits.
     private static let unacknowledgedLimit = 10_000
@@ -62,7 +62,7 @@ package final class RegistrationPump {
     package init(brokers: String, stream: RegistrationStream, feedback: [KafkaTopicPartition], desk: Desk) throws {
         self.desk = desk
         books = TokenBooks(stream: stream)
-        for place in feedback { seen[place] = 0 }
+        witness = LogWitness(feedback)
         var produce = KafkaProperties()
         produce["bootstrap.servers"] = brokers
         produce["acks"] = "all"
@@ -80,9 +80,11 @@ package final class RegistrationPump {
             producer.close()
             throw error
         }
-        producer.onDelivery = { [unowned self] number, error, _, _ in
+        producer.onDelivery = { [unowned self] number, error, partition, offset in
             unacknowledged -= 1
             if let error { return self.desk.fail("a registration was not taken: \(error)") }
+            let place = KafkaTopicPartition(topic: names.registrations, partition: partition)
+            if let complaint = witness.acknowledged(offset, in: place) { self.desk.fail(complaint) }
             books.noteAcknowledged(UInt32(truncatingIfNeeded: number))
         }
     }
@@ -100,13 +102,13 @@ package final class RegistrationPump {
             }
             // Waits a little for the first acknowledgement: this is where the thread rests.
             producer.poll(timeoutMilliseconds: Self.restMilliseconds)
-            for place in seen.keys.sorted() { follow(place) }
+            for place in witness.seen.keys.sorted() { follow(place) }
             desk.tell(
                 Progress(
                     registrations: books.registrations,
                     isAcknowledged: unacknowledged == 0,
                     feedback: books.feedback,
-                    seen: seen
+                    seen: witness.seen
                 )
             )
         }
@@ -117,7 +119,7 @@ package final class RegistrationPump {
 
     private func begin() {
         do throws(KafkaError) {
-            for place in seen.keys.sorted() { try reader.begin(place, at: 0) }
+            for place in witness.seen.keys.sorted() { try reader.begin(place, at: 0) }
         } catch {
             desk.fail("push.feedback cannot be followed: \(error)")
         }
@@ -151,10 +153,7 @@ package final class RegistrationPump {
                 if !error.isPartitionEnd { desk.fail("reading \(place): \(error)") }
                 continue
             }
-            let expected = seen[place] ?? 0
-            guard message.offset >= expected else { continue }
-            if message.offset > expected { desk.fail("\(place): \(expected) is followed by \(message.offset)") }
-            seen[place] = message.offset + 1
+            if let complaint = witness.read(message.offset, of: place) { desk.fail(complaint) }
             note(message)
         }
         batch.release()
