@@ -64,7 +64,13 @@ final class Outcomes {
         guard !settings.publishes(outcome) else {
             return publish(reference, of: feed, outcome, status: status, reason: reason)
         }
+        guard !publications.presumes(reference) else { return }
         if feed.markDone(reference.record, token: reference.token) { counters.outcomes.count(outcome) }
+    }
+
+    /// The first outcome stands: it is done, or on its way to the broker.
+    private func isSettled(_ reference: NotificationReference, in feed: TopicFeed) -> Bool {
+        feed.isDone(reference.record, token: reference.token) || publications.presumes(reference)
     }
 
     /// Gives a part of a lane's log its outcome, except dropped entries; the first outcome of each stands.
@@ -76,7 +82,7 @@ final class Outcomes {
         while sequence < entries.upperBound {
             let entry = log.entry(at: sequence)
             if !entry.isDropped, let feed = feeds[entry.reference.assignment] {
-                if !isPublished, !feed.hasSpecialRecords {
+                if !isPublished, !feed.hasSpecialRecords, !publications.presumesAny {
                     let (marked, end) = feed.markDone(sequence..<entries.upperBound, of: log)
                     counters.outcomes.count(outcome, marked)
                     sequence = end
@@ -99,8 +105,7 @@ final class Outcomes {
         guard feed.changesBadges(reference.record), badges.counts else {
             return settleReported(reference, of: feed, outcome, status: status, reason: reason)
         }
-        // The first outcome stands.
-        guard !badges.contains(reference), !feed.isDone(reference.record, token: reference.token) else { return }
+        guard !badges.contains(reference), !isSettled(reference, in: feed) else { return }
         guard outcome.takesBadgeBack, let change = badgeChange(of: reference, in: feed) else {
             return settleReported(reference, of: feed, outcome, status: status, reason: reason)
         }
@@ -134,6 +139,7 @@ final class Outcomes {
         status: UInt16,
         reason: String
     ) {
+        guard !publications.presumes(reference) else { return }
         let isPublished: Bool
         switch feed.report(of: reference.record) {
         case nil: isPublished = settings.publishes(outcome)
@@ -166,8 +172,8 @@ final class Outcomes {
         status: UInt16,
         reason: String
     ) {
-        // Settled before: a late answer after it was presumed. The first outcome stands.
-        guard !feed.isDone(reference.record, token: reference.token) else { return }
+        // Settled before: a late answer after it was presumed.
+        guard !isSettled(reference, in: feed) else { return }
         counters.outcomes.count(outcome)
         publish(
             Publication(
@@ -200,9 +206,7 @@ final class Outcomes {
     /// Other notifications of its record are mostly refused for the same reason, so the dead letter waits for them:
     /// until nothing else of the record is open, or, if it is the first, for ``RefusedContent/patience``.
     func deadLetter(_ reference: NotificationReference, status: UInt16, _ refusal: RecordRefusal, now: MonotonicTime) {
-        guard let feed = feeds[reference.assignment], !feed.isDone(reference.record, token: reference.token) else {
-            return
-        }
+        guard let feed = feeds[reference.assignment], !isSettled(reference, in: feed) else { return }
         // The feed has something to wait for until the publication.
         if refusals.add(reference, status: status, refusal, now: now) { feed.publicationBegun() }
         let open = feed.remaining(of: reference.record)

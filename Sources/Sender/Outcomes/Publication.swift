@@ -33,11 +33,19 @@ struct PublicationTable {
     private var free: [Int] = []
     /// Publications not handed to the producer or not delivered; tried again later.
     private(set) var waiting: [UInt64] = []
+    /// Notifications with an outcome under way that a late answer may seem to change. The others have a final one.
+    private var presumed: Set<NotificationReference> = []
 
     /// Publications that are not acknowledged.
     var count: Int { slots.count - free.count }
 
+    /// The outcome that a notification was presumed to have is under way.
+    func presumes(_ reference: NotificationReference) -> Bool { presumesAny && presumed.contains(reference) }
+
+    var presumesAny: Bool { !presumed.isEmpty }
+
     mutating func insert(_ publication: Publication) -> UInt64 {
+        if let reference = publication.presumed { presumed.insert(reference) }
         if let slot = free.popLast() {
             slots[slot] = publication
             return UInt64(slot)
@@ -53,6 +61,7 @@ struct PublicationTable {
 
     mutating func remove(_ number: UInt64) -> Publication? {
         guard let publication = slots[Int(number)] else { return nil }
+        if let reference = publication.presumed { presumed.remove(reference) }
         slots[Int(number)] = nil
         free.append(Int(number))
         return publication
@@ -66,6 +75,14 @@ struct PublicationTable {
     mutating func takeWaiting() -> [UInt64] {
         defer { waiting = [] }
         return waiting
+    }
+}
+
+extension Publication {
+    /// The notification that it says to be presumed accepted.
+    fileprivate var presumed: NotificationReference? {
+        guard case .outcome(let token, .presumed, _, _) = content else { return nil }
+        return NotificationReference(assignment: feed, record: record, token: token)
     }
 }
 

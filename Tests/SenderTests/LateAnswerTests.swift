@@ -1,0 +1,65 @@
+import APNsProtocol
+import PushSchemas
+import Testing
+
+@testable import Sender
+
+@Suite("Answers that come after a notification was presumed")
+struct LateAnswerTests {
+    private typealias Bench = ShardBench
+
+    /// Three notifications, presumed, whose outcomes the broker has not acknowledged.
+    private func presumed() throws -> (Bench, GatewayLane) {
+        let bench = Bench()
+        bench.assign(0)
+        bench.producer.isSilent = true
+        try bench.bring((Bench.news, [1, 2, 3]))
+        bench.wait(milliseconds: 1000)
+        #expect(try bench.outcomes().map(\.kind) == [.presumed, .presumed, .presumed])
+        return (bench, try #require(bench.shard.stages.gateway.all.first?.binary.ownLanes.first))
+    }
+
+    private func answer(_ lane: GatewayLane, _ status: APNsStatus, _ identifier: UInt32) {
+        lane.connectionAnswered(attempt: lane.attempt, response: ErrorResponse(status: status, identifier: identifier))
+    }
+
+    /// The numbers of outcomes that are published and counted.
+    private func expectThreePresumed(_ bench: Bench) throws {
+        #expect(try bench.outcomes().map(\.kind) == [.presumed, .presumed, .presumed])
+        let counted = bench.shard.report().counters.outcomes
+        #expect(OutcomeKind.allCases.filter { counted[$0] > 0 } == [.presumed] && counted[.presumed] == 3)
+        bench.producer.isSilent = false
+        bench.wait(milliseconds: 5000)
+        #expect(try bench.outcomes().map(\.kind) == [.presumed, .presumed, .presumed])
+        #expect(bench.shard.report().counters.outcomes == counted)
+        #expect(bench.producer.messages(of: "push.dead-letters").isEmpty)
+        #expect(bench.committed()?.offset == 1)
+    }
+
+    @Test(
+        "Before the broker has the outcome changes it no more than after that, and is counted once",
+        arguments: [APNsStatus.invalidToken, .invalidPayloadSize, .processingError]
+    )
+    func once(status: APNsStatus) throws {
+        let (bench, lane) = try presumed()
+        defer { bench.shard.leave() }
+        answer(lane, status, 2)
+        bench.wait(milliseconds: 5000)
+        let counters = try #require(bench.shard.report().topics.first).counters
+        // The one behind the refused one, and one that is tried again, was not accepted after all.
+        #expect(counters.presumedWrong == (status == .processingError ? 2 : 1))
+        #expect(counters.resent == counters.presumedWrong)
+        try expectThreePresumed(bench)
+    }
+
+    @Test("Two of them in a row give no notification a second outcome")
+    func twice() throws {
+        let (bench, lane) = try presumed()
+        defer { bench.shard.leave() }
+        answer(lane, .processingError, 1)
+        bench.wait(milliseconds: 2000)
+        answer(lane, .processingError, 1)
+        bench.wait(milliseconds: 2000)
+        try expectThreePresumed(bench)
+    }
+}
