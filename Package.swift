@@ -261,7 +261,7 @@ let package = Package(
             name: "HTTP2TransportTests",
             dependencies: ["HTTP2Transport", "TLSTransport", "TestSupport"] + nio
         ),
-        .testTarget(name: "PagePartsTests", dependencies: ["PageParts"]),
+        .testTarget(name: "PagePartsTests", dependencies: ["PageParts", nioEmbedded, nioHTTP1] + nio),
         .testTarget(
             name: "SandboxTests",
             dependencies: [

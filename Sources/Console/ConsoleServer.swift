@@ -76,9 +76,7 @@ public final class ConsoleServer: Sendable {
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    let pipeline = channel.pipeline.syncOperations
-                    try pipeline.configureHTTPServerPipeline()
-                    try pipeline.addHandler(PageHandler(site: site.value))
+                    try PageHandler.serve(site.value, on: channel)
                 }
             }
     }

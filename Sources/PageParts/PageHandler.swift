@@ -10,14 +10,27 @@ package final class PageHandler: ChannelInboundHandler {
     package typealias OutboundOut = HTTPServerResponsePart
 
     private let site: any PageSite
+    private let portGuard: PortGuard
     private var head: HTTPRequestHead?
     private var body: [UInt8] = []
     private var isTooLarge = false
+    /// A whole request waits until the answers before it have left, but for a bounded rest. The pipeline lets no other
+    /// request come before this one is answered.
+    private var isWaiting = false
     /// Set once the connection is a stream of events.
     private var stream: EventPage?
 
-    package init(site: any PageSite) {
+    private init(site: any PageSite, _ portGuard: PortGuard) {
         self.site = site
+        self.portGuard = portGuard
+    }
+
+    /// Makes a connection of the port: HTTP/1.1 within ``PortLimits``. On the channel's event loop.
+    package static func serve(_ site: any PageSite, on channel: any Channel) throws {
+        let pipeline = channel.pipeline.syncOperations
+        try pipeline.configureHTTPServerPipeline()
+        let portGuard = PortGuard(site.connections)
+        try pipeline.addHandlers(portGuard, PageHandler(site: site, portGuard))
     }
 
     package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -34,11 +47,23 @@ package final class PageHandler: ChannelInboundHandler {
                 body.append(contentsOf: bytes.readableBytesView)
             }
         case .end:
-            guard let head else { return }
-            self.head = nil
-            respond(context, to: head)
-            body = []
+            isWaiting = head != nil
+            respondIfWritable(context)
         }
+    }
+
+    package func channelWritabilityChanged(context: ChannelHandlerContext) {
+        respondIfWritable(context)
+        context.fireChannelWritabilityChanged()
+    }
+
+    private func respondIfWritable(_ context: ChannelHandlerContext) {
+        guard isWaiting, context.channel.isWritable, let head else { return }
+        isWaiting = false
+        self.head = nil
+        let body = body
+        self.body = []
+        respond(context, to: head, body)
     }
 
     package func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -51,7 +76,7 @@ package final class PageHandler: ChannelInboundHandler {
         context.fireChannelInactive()
     }
 
-    private func respond(_ context: ChannelHandlerContext, to head: HTTPRequestHead) {
+    private func respond(_ context: ChannelHandlerContext, to head: HTTPRequestHead, _ body: [UInt8]) {
         // Its answer would stand in the middle of the stream.
         guard stream == nil else { return context.close(promise: nil) }
         let parts = head.uri.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
@@ -105,6 +130,7 @@ package final class PageHandler: ChannelInboundHandler {
         let responseHead = HTTPResponseHead(version: head.version, status: .ok, headers: headers)
         context.write(wrapOutboundOut(.head(responseHead)), promise: nil)
         self.stream = stream
+        portGuard.allowQuiet()
         site.join(stream)
     }
 

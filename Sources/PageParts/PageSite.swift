@@ -1,5 +1,7 @@
 /// A port with a page: everything in which ports differ. Called on the event loop of its connections.
 package protocol PageSite: AnyObject {
+    /// The open connections of the port.
+    var connections: PortConnections { get }
     /// Longest body of a request.
     var bodyLimitBytes: Int { get }
     /// The host names under which the port is served.

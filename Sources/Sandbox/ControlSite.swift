@@ -30,6 +30,8 @@ final class ControlSite: PageSite {
             ?? api.respond(method: method, path: path, query: query, body: request.body)
     }
 
+    var connections: PortConnections { hub.connections }
+
     func join(_ page: EventPage) { hub.join(page) }
 
     func leave(_ page: EventPage) { hub.leave(page) }

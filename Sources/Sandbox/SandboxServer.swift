@@ -195,10 +195,8 @@ public final class SandboxServer: Sendable {
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    let pipeline = channel.pipeline.syncOperations
-                    try pipeline.configureHTTPServerPipeline()
                     let site = ControlSite(service: service, hub: hub.value)
-                    try pipeline.addHandler(PageHandler(site: site))
+                    try PageHandler.serve(site, on: channel)
                 }
             }
     }

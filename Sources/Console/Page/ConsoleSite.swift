@@ -7,6 +7,7 @@ import PageParts
 final class ConsoleSite: PageSite {
     private let watch: FleetWatch
     let guardian: RequestGuard
+    let connections = PortConnections()
 
     init(watch: FleetWatch, guardian: RequestGuard) {
         self.watch = watch
