@@ -3,3 +3,22 @@ package func printable(_ name: String) -> String {
     let isHarmless = name.utf8.allSatisfy { (0x21..<0x7F).contains($0) && $0 != UInt8(ascii: "'") }
     return isHarmless && (1...64).contains(name.utf8.count) ? name : "…"
 }
+
+extension String {
+    /// The text, or its beginning with an ellipsis behind it, cut between two characters.
+    ///
+    /// - Parameter limit: most bytes of the result in UTF-8, at least those of the ellipsis.
+    package func shortened(toBytes limit: Int) -> String {
+        guard utf8.count > limit else { return self }
+        var end = utf8.index(startIndex, offsetBy: limit - Self.ellipsis.utf8.count)
+        // A character may be as long as the text: one letter with marks without end.
+        let earliest = utf8.index(end, offsetBy: -Self.longestCharacterBytes, limitedBy: startIndex) ?? startIndex
+        while end > earliest, Index(end, within: self) == nil { end = utf8.index(before: end) }
+        while Index(end, within: unicodeScalars) == nil { end = utf8.index(before: end) }
+        return String(unicodeScalars[..<end]) + Self.ellipsis
+    }
+
+    private static let ellipsis = "…"
+    /// A longer one is cut between its scalars.
+    private static let longestCharacterBytes = 64
+}

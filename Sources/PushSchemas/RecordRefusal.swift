@@ -2,12 +2,15 @@
 public struct RecordRefusal: Error, Equatable, Sendable, CustomStringConvertible {
     /// A stable code.
     public var reason: String
-    /// The finding and the allowed values, for a person to read.
-    public var detail: String
+    /// The finding and the allowed values, for a person to read: at most 1 KiB, for it may quote the record.
+    public let detail: String
 
+    private static let detailBytes = 1024
+
+    /// - Parameter detail: a longer one is cut, and marked with an ellipsis.
     public init(reason: String, detail: String) {
         self.reason = reason
-        self.detail = detail
+        self.detail = detail.shortened(toBytes: Self.detailBytes)
     }
 
     public init(_ error: RecordError) {

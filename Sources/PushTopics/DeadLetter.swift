@@ -46,7 +46,7 @@ package struct DeadLetter {
     ) throws(KafkaError) {
         var headers: [(String, [UInt8])] = [
             ("reason", Array(reason.utf8)),
-            ("detail", Array(detail.utf8.prefix(Self.textBytes))),
+            ("detail", Array(detail.shortened(toBytes: Self.textBytes).utf8)),
             ("source-topic", Array(source.utf8)),
             ("source-partition", Array("\(message.partition)".utf8)),
             ("source-offset", Array("\(offset)".utf8)),

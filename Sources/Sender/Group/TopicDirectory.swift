@@ -228,8 +228,8 @@ final class TopicDirectory {
         guard environments.contains(environment) else {
             throw RecordRefusal(
                 reason: "environment-unknown",
-                detail:
-                    "environment '\(environment)' is not configured; allowed: \(environments.joined(separator: ", "))"
+                detail: "environment '\(printable(environment))' is not configured; allowed: "
+                    + environments.joined(separator: ", ")
             )
         }
         return environment

@@ -53,7 +53,7 @@ struct FeedbackTupleDecoder: Sendable {
         guard EnvironmentSettings.isName(tuple.environment) else {
             throw RecordRefusal(
                 reason: "environment-unknown",
-                detail: "environment '\(tuple.environment.prefix(40))'; allowed: \(EnvironmentSettings.nameRule)"
+                detail: "environment '\(printable(tuple.environment))'; allowed: \(EnvironmentSettings.nameRule)"
             )
         }
         let refusal = FeedbackTupleRule.judge(

@@ -58,7 +58,8 @@ struct RegistrationDecoder {
         guard environments.contains(name) else {
             throw RecordRefusal(
                 reason: "environment-unknown",
-                detail: "environment '\(name)' is not configured; allowed: \(environments.joined(separator: ", "))"
+                detail: "environment '\(printable(name))' is not configured; allowed: "
+                    + environments.joined(separator: ", ")
             )
         }
         return name
