@@ -55,7 +55,7 @@ struct Belfry: AsyncParsableCommand {
         if status == .failed, exitCode(for: error) != .failure || error is ExitCode { exit(withError: error) }
         // The reason is the last that is said.
         ProcessLog.flush()
-        let lines = "\(error)".split(separator: "\n")
+        let lines = TerminalText.lines("\(error)").split(separator: "\n")
         // No error ends a command without a word; a reader who stands still does not keep it from its end.
         let words = (lines.isEmpty ? ["\(type(of: error))"] : lines).map { "belfry: \($0)\n" }
         StandardStream.error.write(Array(words.joined().utf8), within: ProcessLog.patience)

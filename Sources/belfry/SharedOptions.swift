@@ -91,7 +91,9 @@ struct OutputOptions: ParsableArguments {
     var json = false
 
     func print(json jsonText: String, text: String) {
-        StandardStream.output.write(Array(((json ? jsonText : text) + "\n").utf8))
+        // Either may quote records, servers and files.
+        let shown = json ? TerminalText.json(jsonText) : TerminalText.lines(text)
+        StandardStream.output.write(Array((shown + "\n").utf8))
     }
 }
 

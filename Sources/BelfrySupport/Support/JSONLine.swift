@@ -1,7 +1,7 @@
 /// Builds one JSON object on one line, key by key.
 ///
-/// The caller sees to it that a key occurs once. Everything is ASCII-safe as far as JSON asks for: quotes, backslashes
-/// and control characters are escaped, other text stays UTF-8.
+/// The caller sees to it that a key occurs once. Quotes, backslashes and control characters are escaped, also those
+/// that JSON would let stand (DEL, C1), because terminals obey them. Other text stays UTF-8.
 package struct JSONLine {
     private var bytes: [UInt8] = [UInt8(ascii: "{")]
     private var isFirst = true
@@ -58,20 +58,30 @@ package struct JSONLine {
 
     private mutating func appendString(_ text: String) {
         bytes.append(UInt8(ascii: "\""))
+        // C1, U+0080 to U+009F, is 0xC2 and a byte up to 0x9F.
+        var mayBeginC1 = false
         for byte in text.utf8 {
+            defer { mayBeginC1 = byte == 0xC2 }
             switch byte {
             case UInt8(ascii: "\""), UInt8(ascii: "\\"):
                 bytes += [UInt8(ascii: "\\"), byte]
             case UInt8(ascii: "\n"):
                 bytes += "\\n".utf8
-            case 0x00..<0x20:
-                bytes += "\\u00".utf8
-                bytes += [Self.digit(byte >> 4), Self.digit(byte & 15)]
+            case 0x00..<0x20, 0x7F:
+                appendEscape(byte)
+            case 0x80..<0xA0 where mayBeginC1:
+                bytes.removeLast()
+                appendEscape(byte)
             default:
                 bytes.append(byte)
             }
         }
         bytes.append(UInt8(ascii: "\""))
+    }
+
+    private mutating func appendEscape(_ scalar: UInt8) {
+        bytes += "\\u00".utf8
+        bytes += [Self.digit(scalar >> 4), Self.digit(scalar & 15)]
     }
 
     private static func digit(_ value: UInt8) -> UInt8 {
