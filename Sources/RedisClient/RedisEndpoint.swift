@@ -117,7 +117,8 @@ extension RedisEndpoint {
     private static func parseDatabase(_ text: Substring) throws(RedisEndpointError) -> Int {
         if text.isEmpty { return 0 }
         guard let number = decimal(text) else {
-            throw RedisEndpointError(part: .database, message: "\"\(text)\" must be a number from 0 on")
+            // Not repeated: in `redis://user:pass/word`, its host forgotten, this is a part of the password.
+            throw RedisEndpointError(part: .database, message: "must be a number from 0 on")
         }
         return number
     }
@@ -160,15 +161,15 @@ extension RedisEndpoint {
             }
             let host = text[text.index(after: text.startIndex)..<end]
             guard host.contains(":"), host.utf8.allSatisfy({ isHexDigit($0) || $0 == 0x3A || $0 == 0x2E }) else {
-                throw RedisEndpointError(part: .host, message: "\"\(host)\" is not an IPv6 address")
+                throw RedisEndpointError(part: .host, message: "has no IPv6 address between its brackets")
             }
             return (String(host), try parsePort(text[text.index(after: end)...]))
         }
         let colon = text.firstIndex(of: ":") ?? text.endIndex
         let host = text[..<colon]
         guard !host.isEmpty else { throw RedisEndpointError(part: .host, message: "is missing") }
-        if let other = host.first(where: { !$0.utf8.allSatisfy(isHostByte) }) {
-            throw RedisEndpointError(part: .host, message: "\"\(other)\" cannot be part of a host name")
+        guard host.utf8.allSatisfy(isHostByte) else {
+            throw RedisEndpointError(part: .host, message: "holds a character that is no part of a host name")
         }
         return (String(host), try parsePort(text[colon...]))
     }

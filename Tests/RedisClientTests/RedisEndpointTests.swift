@@ -72,6 +72,7 @@ struct RedisEndpointTests {
             "redis://user:hunter2", "redis://user:hunter2@", "redis://user:hunter2@h:x", "redis://user:hunter2@h/x",
             "redis://:hunter2/@h", "redis://:hunter2?@h", "redis://hunter2$@h", "redis://hunter2$",
             "redis://:hunter2%@h", "redis://[hunter2", "redis://user:hunter2@h", "hunter2",
+            "redis://user:pass/hunter2", "redis://user:6379/hunter2", "redis://h/hunter2", "redis://[hunter2]",
         ]
     )
     func keepsPasswords(url: String) {
