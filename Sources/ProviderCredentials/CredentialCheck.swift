@@ -66,6 +66,7 @@ package struct CredentialCheck: Sendable {
                     add(key, "\(finding.file): \(certificate.topic) ends in \(days)", isFault: false)
                 }
             }
+            for file in directory.exposed { add(key, "\(file): \(ExposedFile.remark)", isFault: false) }
             for file in directory.locked { add(key, "\(file.file): \(file.reason)", isFault: false) }
             return directory
         } catch {
@@ -81,7 +82,7 @@ package struct CredentialCheck: Sendable {
         do throws(ProviderKeyError) {
             let directory = try ProviderKeyDirectory(path: path, team: configuration.keys.team)
             for fault in directory.faults { add(key, fault.description) }
-            for file in directory.exposed { add(key, "\(file): everybody on this machine can read it", isFault: false) }
+            for file in directory.exposed { add(key, "\(file): \(ExposedFile.remark)", isFault: false) }
             if directory.entries.isEmpty { add(key, "\(path): holds no provider key that can be used") }
             return directory.entries.map(\.id)
         } catch {

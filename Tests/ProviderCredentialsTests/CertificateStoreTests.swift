@@ -227,6 +227,31 @@ import Testing
         #expect(lines.messages == ["certificate file not usable", "certificates read again"])
     }
 
+    @Test("A key that everybody can read is told, at the start and once it is so; a container only with its passphrase")
+    func exposed() throws {
+        let files = try CertificateFiles()
+        func setMode(_ name: String, _ mode: Int) throws {
+            try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: files.path(name))
+        }
+        let identity = try files.client(Self.news)
+        for name in ["open.pem", "shut.pem"] { try identity.writePEM(to: files.path(name)) }
+        try identity.writePKCS12(to: files.path("box.p12"), passphrase: "secret")
+        try files.write("secret", to: "box.passphrase")
+        try setMode("box.passphrase", 0o600)
+        try setMode("box.p12", 0o644)
+        try setMode("open.pem", 0o644)
+        let store = try store(files)
+        #expect(store.exposed == [files.path("open.pem")])
+        #expect(store.reload().isEmpty, "told once")
+        try setMode("box.passphrase", 0o604)
+        try setMode("shut.pem", 0o604)
+        let change = store.reload()
+        #expect(change.newExposed == [files.path("box.p12"), files.path("shut.pem")])
+        let lines = LogLines()
+        lines.logger.report(change)
+        #expect(lines.messages == ["keys of certificates can be read by everybody"])
+    }
+
     @Test("A container that comes without its passphrase is told once, as one that was there is at the start")
     func locked() throws {
         let files = try CertificateFiles()

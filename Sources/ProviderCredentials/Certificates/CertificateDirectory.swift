@@ -38,6 +38,8 @@ public struct CertificateDirectory: Sendable {
     public private(set) var entries: [Entry] = []
     /// The files that cannot be used, by name.
     public private(set) var faults: [CertificateDirectoryError] = []
+    /// The files of keys that everybody on this machine can read, by name; a container only with its passphrase.
+    private(set) var exposed: [String] = []
     /// All other files, by name.
     public private(set) var passedOver: [PassedOver] = []
     /// By file.
@@ -92,6 +94,7 @@ public struct CertificateDirectory: Sendable {
             pass(over: "\(path)/\(name)", reason: Self.use(of: name, beside: names))
         }
         entries.sort { $0.file < $1.file }
+        exposed = entries.map(\.file).filter(Self.isExposed)
         faults.sort { $0.file < $1.file }
         passedOver.sort { $0.file < $1.file }
     }
@@ -212,6 +215,11 @@ public struct CertificateDirectory: Sendable {
         } catch {
             return .failure(CertificateDirectoryError(error, of: file))
         }
+    }
+
+    private static func isExposed(_ file: String) -> Bool {
+        guard file.hasSuffix(".p12") else { return ExposedFile.isExposed(file) }
+        return ExposedFile.isExposed(file) && ExposedFile.isExposed("\(file.dropLast(4)).passphrase")
     }
 
     private static func bytes(of file: String) throws(CertificateDirectoryError) -> [UInt8] {

@@ -26,6 +26,7 @@ extension Logger {
     func report(_ change: CertificateStore.Change) {
         for fault in change.newFaults { report(fault) }
         report(locked: change.newLocked)
+        report(exposedCertificates: change.newExposed)
         guard !change.added.isEmpty || !change.replaced.isEmpty || !change.vanished.isEmpty else { return }
         let metadata: Logger.Metadata = [
             "added": "\(Self.list(change.added))", "replaced": "\(Self.list(change.replaced))",
@@ -45,6 +46,12 @@ extension Logger {
         guard !locked.isEmpty else { return }
         let files = locked.map(\.file).joined(separator: ",")
         notice("certificate files without passphrase not used", metadata: ["files": "\(files)"])
+    }
+
+    /// Says which keys of certificates everybody on the machine can read; nothing if there is none.
+    package func report(exposedCertificates files: [String]) {
+        guard !files.isEmpty else { return }
+        warning("keys of certificates can be read by everybody", metadata: ["files": "\(files.joined(separator: ","))"])
     }
 
     private static func list(_ names: [CertificateStore.Name]) -> String {

@@ -47,10 +47,13 @@ public final class CertificateStore: Sendable {
         var newFaults: [CertificateDirectoryError] = []
         /// Containers that lack their passphrase and were not there before.
         var newLocked: [CertificateDirectory.PassedOver] = []
+        /// Files of keys that everybody can read since this reading.
+        var newExposed: [String] = []
 
         /// Nothing to tell.
         var isEmpty: Bool {
             added.isEmpty && replaced.isEmpty && vanished.isEmpty && newFaults.isEmpty && newLocked.isEmpty
+                && newExposed.isEmpty
         }
     }
 
@@ -184,6 +187,9 @@ public final class CertificateStore: Sendable {
     /// The containers without passphrase that the directory held when it was read last.
     package var locked: [CertificateDirectory.PassedOver] { files.withLock { $0.directory.locked } }
 
+    /// The files of keys that everybody could read when the directory was read last.
+    package var exposed: [String] { files.withLock { $0.directory.exposed } }
+
     /// The contexts of an environment, by bundle.
     package func contexts(environment: String) -> [String: TLSContext] {
         held.withLock { held in
@@ -229,8 +235,10 @@ public final class CertificateStore: Sendable {
             var faults: [CertificateDirectoryError] = []
             do throws(CertificateDirectoryError) {
                 let known = Set(files.directory.locked)
+                let exposed = files.directory.exposed
                 files.directory = try files.directory.again()
                 change.newLocked = files.directory.locked.filter { !known.contains($0) }
+                change.newExposed = files.directory.exposed.filter { !exposed.contains($0) }
                 refreshTrusts(&files.trusts, &faults)
                 refreshAnonymous(files.trusts, &faults)
                 takeFiles(&files, &change, &faults)

@@ -55,7 +55,7 @@ struct ProviderKeyDirectory: Sendable {
                 throw ProviderKeyError(file: file, reason: "the same team and key ID have \(other.file)")
             }
             entries.append(Entry(file: file, id: id, key: try Self.key(in: file)))
-            if Self.isExposed(file) { exposed.append(file) }
+            if ExposedFile.isExposed(file) { exposed.append(file) }
         } catch {
             faults.append(error)
         }
@@ -105,14 +105,6 @@ struct ProviderKeyDirectory: Sendable {
             let reason = TLSConfigurationError(error.reason, openSSLErrors: error.openSSLErrors).description
             throw ProviderKeyError(file: file, reason: reason)
         }
-    }
-
-    /// The file's mode lets others than its owner and group read it. Links count as what they lead to.
-    private static func isExposed(_ file: String) -> Bool {
-        let target = URL(fileURLWithPath: file).resolvingSymlinksInPath().path
-        let attributes = try? FileManager.default.attributesOfItem(atPath: target)
-        guard let mode = attributes?[.posixPermissions] as? Int else { return false }
-        return mode & 0o004 != 0
     }
 }
 

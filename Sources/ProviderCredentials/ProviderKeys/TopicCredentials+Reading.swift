@@ -15,6 +15,7 @@ extension Logger {
     package func reportFaults(of credentials: TopicCredentials) {
         for fault in credentials.certificates.faults { report(fault) }
         report(locked: credentials.certificates.locked)
+        report(exposedCertificates: credentials.certificates.exposed)
         for fault in credentials.keys.faults { report(fault) }
         report(exposedKeys: credentials.keys.exposed)
     }

@@ -51,6 +51,7 @@ struct FeedbackSources: Sendable {
     func report(to logger: Logger) {
         for fault in certificates.faults { logger.report(fault) }
         logger.report(locked: certificates.locked)
+        logger.report(exposedCertificates: certificates.exposed)
     }
 
     /// Reads the files again. Blocks.
