@@ -351,6 +351,7 @@ final class Stages {
         all.commits = commits.count
         all.recordsLost = retention.recordsLost
         all.offsetsBeyondEnd = retention.offsetsBeyondEnd
+        all.corruptFetches = live.corruptFetches.count + catchUp.corruptFetches.count
         all.outcomes = outcomes.counters.outcomes
         return all
     }

@@ -23,6 +23,24 @@ struct LiveReaderTests {
         #expect(bench.committed()?.offset == 3 && bench.committed()?.metadata == "3;")
     }
 
+    @Test("A fetch that cannot be read is counted, and the records after it are sent")
+    func corrupt() throws {
+        let bench = Bench()
+        defer { bench.shard.leave() }
+        bench.assign(0)
+        let batch = KafkaBatch([
+            KafkaRecord(topic: "push.requests", partition: 0, offset: 0, key: nil, value: nil)
+        ])
+        // BAD_MSG
+        batch.messages[0].pointee.err = .init(rawValue: -199)
+        bench.group.batches.append(batch)
+        try bench.bring((Bench.news, [1]))
+        bench.wait(milliseconds: 2000)
+        #expect(bench.shard.report().counters.corruptFetches == 1)
+        #expect(bench.lines.messages == ["fetched records are corrupt; fetching them again"])
+        #expect(bench.gateway.accepted(of: Bench.news) == [1] && bench.committed()?.offset == 1)
+    }
+
     @Test("A small record does not keep a batch of which the rest was passed over", arguments: [true, false])
     func sparse(isSparse: Bool) throws {
         let bench = Bench()

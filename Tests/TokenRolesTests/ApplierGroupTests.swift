@@ -294,6 +294,19 @@ struct ApplierGroupTests {
         #expect(bench.applier.counters.recordsLost == 20)
     }
 
+    @Test("Fetches that cannot be read are counted, and told of a few times; then it goes on")
+    func corrupt() {
+        let bench = ApplierBench()
+        defer { bench.end() }
+        bench.member.corruptFetches = 30
+        bench.member.publish("a")
+        bench.member.give(0)
+        bench.pass(.milliseconds(400))
+        #expect(bench.applier.counters.corruptFetches == 30 && bench.redis.changed == ["a"])
+        #expect(bench.lines.messages.count { $0.hasPrefix("fetched records are corrupt") } == 10)
+        #expect(bench.member.committed == [0: 1])
+    }
+
     // MARK: Refusals
 
     @Test(

@@ -36,7 +36,8 @@ import Testing
                 deadLetters: 1,
                 refused: ["feedback-token-length": 1],
                 recordsLost: 2,
-                offsetsBeyondEnd: 3
+                offsetsBeyondEnd: 3,
+                corruptFetches: 4
             ),
             partitions: [.init(number: 3, lagRecords: 9), .init(number: 4, lagRecords: nil)],
             isRedisReady: true,
@@ -59,7 +60,7 @@ import Testing
             "belfry_feedback_retries_total 8", "belfry_feedback_applied_total 80",
             "belfry_feedback_refused_total{reason=\"feedback-token-length\"} 1",
             "belfry_feedback_lag_records{partition=\"3\"} 9", "belfry_records_lost_total 2",
-            "belfry_offsets_beyond_end_total 3",
+            "belfry_offsets_beyond_end_total 3", "belfry_corrupt_fetches_total 4",
         ]
     )
     func series(line: String) {

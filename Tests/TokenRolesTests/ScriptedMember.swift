@@ -114,6 +114,11 @@ final class ScriptedMember: GroupConsumer {
         lastPoll = now
         while !reports.isEmpty { deliver(reports.removeFirst()) }
         for partition in positions.keys.sorted() {
+            if corruptFetches > 0 {
+                corruptFetches -= 1
+                // BAD_MSG
+                return error(-199, of: partition)
+            }
             let isLate = fetchedBeforePause == partition
             guard isLate || !paused.contains(partition), !outOfRange.contains(partition) else { continue }
             if isLate { fetchedBeforePause = nil }
@@ -155,11 +160,15 @@ final class ScriptedMember: GroupConsumer {
         return KafkaBatch(records)
     }
 
+    /// OFFSET_OUT_OF_RANGE
     private func outOfRangeError(_ partition: Int32, at offset: Int64) -> KafkaBatch {
+        error(1, of: partition, at: offset)
+    }
+
+    private func error(_ code: Int32, of partition: Int32, at offset: Int64 = -1) -> KafkaBatch {
         let record = KafkaRecord(topic: Self.topic, partition: partition, offset: offset, key: nil, value: nil)
         let batch = KafkaBatch([record])
-        // OFFSET_OUT_OF_RANGE
-        batch.messages[0].pointee.err = .init(rawValue: 1)
+        batch.messages[0].pointee.err = .init(rawValue: code)
         return batch
     }
 

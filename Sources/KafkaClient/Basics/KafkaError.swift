@@ -30,6 +30,11 @@ extension KafkaError {
         code == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET.rawValue
             || code == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE.rawValue
     }
+    /// Bytes that the broker sent are no records, or their checksum is wrong. librdkafka fetches them again.
+    public var isCorruption: Bool {
+        code == RD_KAFKA_RESP_ERR__BAD_MSG.rawValue || code == RD_KAFKA_RESP_ERR__BAD_COMPRESSION.rawValue
+            || code == RD_KAFKA_RESP_ERR_INVALID_MSG.rawValue || code == RD_KAFKA_RESP_ERR_INVALID_MSG_SIZE.rawValue
+    }
     /// The message is larger than the client (`message.max.bytes`) or the broker allows.
     public var isMessageTooLarge: Bool { code == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE.rawValue }
     public var isUnknownTopicOrPartition: Bool {

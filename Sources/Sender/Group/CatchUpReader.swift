@@ -12,6 +12,7 @@ final class CatchUpReader {
     private let feed: RecordFeed
     private let intake: Intake
     private let logger: Logger
+    private(set) var corruptFetches = CorruptFetches()
     private var reader: (any PartitionReader)?
     private var slots = CatchUpSlots(count: ShardLimits.catchUpPartitions)
     /// No attempt is made before this time.
@@ -169,11 +170,13 @@ final class CatchUpReader {
 
     private func report(_ error: KafkaError, at offset: Int64, _ partition: PartitionAssignment, now: MonotonicTime) {
         let position = partition.catchUp.position ?? looks[partition.place] ?? 0
-        halt(partition)
+        defer { halt(partition) }
         if error.isOffsetOutOfRange {
             overtaken[partition.number] = offset < 0 ? position : offset
         } else {
             nextAttempt = now + ShardLimits.retryInterval
+            let isNoted = corruptFetches.note(error, of: partition.place, offset: position, now: now, logger: logger)
+            guard !isNoted else { return }
             logger.error(
                 "catching up failed",
                 metadata: ["partition": "\(partition.number)", "error": "\(error)"]

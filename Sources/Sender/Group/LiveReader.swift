@@ -14,6 +14,7 @@ final class LiveReader {
     private let retention: Retention
     private let batchRecords: Int
     private let logger: Logger
+    private(set) var corruptFetches = CorruptFetches()
     /// Messages consumed and not looked at yet, oldest first.
     private var leftovers: [Leftover] = []
 
@@ -60,7 +61,7 @@ final class LiveReader {
             defer { index += 1 }
             let message = batch[index]
             if message.isError {
-                if let error = message.error { report(error, of: message) }
+                if let error = message.error { report(error, of: message, now: now) }
                 continue
             }
             intake.countSeen(message)
@@ -107,12 +108,14 @@ final class LiveReader {
     }
 
     /// Handles an error in place of a message.
-    private func report(_ error: KafkaError, of message: KafkaMessageView) {
+    private func report(_ error: KafkaError, of message: KafkaMessageView, now: MonotonicTime) {
         if error.isPartitionEnd { return }
         if error.isOffsetOutOfRange {
             retention.liveIsOutOfRange(message.partition, at: message.offset)
             return retention.mend(group.assigned)
         }
+        let place = KafkaTopicPartition(topic: message.topic, partition: message.partition)
+        guard !corruptFetches.note(error, of: place, offset: message.offset, now: now, logger: logger) else { return }
         logger.error(
             "consuming failed",
             metadata: ["partition": "\(message.partition)", "offset": "\(message.offset)", "error": "\(error)"]

@@ -19,6 +19,8 @@ struct WorkerCounters: Equatable, Sendable {
     var recordsLost = 0
     /// Partitions found to end before their committed offset.
     var offsetsBeyondEnd = 0
+    /// Fetches whose bytes could not be read.
+    var corruptFetches = 0
     var outcomes = Outcomes()
 
     /// Notifications by their outcome.
@@ -54,6 +56,7 @@ extension WorkerCounters {
             "commits": .stringConvertible(commits),
             "records-lost": .stringConvertible(recordsLost),
             "offsets-beyond-end": .stringConvertible(offsetsBeyondEnd),
+            "corrupt-fetches": .stringConvertible(corruptFetches),
         ]
         for kind in OutcomeKind.allCases {
             metadata[kind.name.replacing("_", with: "-")] = .stringConvertible(outcomes[kind])

@@ -187,6 +187,11 @@ enum WorkerMetrics {
             .eachShard(\.counters.offsetsBeyondEnd)
         ),
         .counter(
+            "belfry_corrupt_fetches_total",
+            "Fetches whose bytes are no records, or have a wrong checksum.",
+            .eachShard(\.counters.corruptFetches)
+        ),
+        .counter(
             "belfry_outcomes_total",
             "Notifications by outcome.",
             .each(

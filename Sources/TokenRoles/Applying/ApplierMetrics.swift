@@ -25,6 +25,11 @@ enum ApplierMetrics<Report: ApplierReport> {
                 "Partitions found to end before their committed offset; they were applied from their beginning.",
                 .each(\.appliers, .count(\.offsetsBeyondEnd))
             ),
+            .counter(
+                "belfry_corrupt_fetches_total",
+                "Fetches whose bytes are no records, or have a wrong checksum.",
+                .each(\.appliers, .count(\.corruptFetches))
+            ),
             .histogram(
                 "belfry_redis_round_trip_seconds",
                 "From the sending of a command to the reply of Redis, of some commands.",

@@ -49,6 +49,8 @@ final class RecordApplier {
         var recordsLost = 0
         /// Partitions found to end before their committed offset.
         var offsetsBeyondEnd = 0
+        /// Fetches whose bytes could not be read.
+        var corruptFetches = 0
     }
 
     /// The fixed limits of an applier.
@@ -75,6 +77,7 @@ final class RecordApplier {
     private let source: String
     private let logger: Logger
 
+    private var corruptFetches = CorruptFetches()
     /// Fetched and not looked at yet, oldest first.
     private var leftovers: [LeftoverBatch] = []
     /// Since when nothing could be taken; nil while something can.
@@ -145,6 +148,7 @@ final class RecordApplier {
         var all = writer.counters
         all.recordsLost = Int(group.offsetsOutOfRange.recordsLost)
         all.offsetsBeyondEnd = group.offsetsOutOfRange.beyondEnd
+        all.corruptFetches = corruptFetches.count
         return all
     }
 
@@ -263,6 +267,9 @@ final class RecordApplier {
         if error.isOffsetOutOfRange {
             return group.offsetsOutOfRange.noteStandstill(of: message.partition, at: message.offset)
         }
+        let place = KafkaTopicPartition(topic: source, partition: message.partition)
+        let now = MonotonicTime(eventLoop.now)
+        guard !corruptFetches.note(error, of: place, offset: message.offset, now: now, logger: logger) else { return }
         logger.error("consuming failed", metadata: ["source": "\(source)", "error": "\(error)"])
     }
 
