@@ -21,7 +21,9 @@ package struct TermsRule: Sendable {
     /// - Throws: `priority-invalid`.
     package func terms(priority: UInt8?, of payload: UnsafeRawBufferPointer) throws(RecordRefusal) -> PayloadTerms {
         guard let provider else {
-            return PayloadTerms(priority: try NotificationPriority(ofRequest: priority), provider: nil)
+            // As for an inferred push type over HTTP/2: otherwise each token would cost two connections. [ours]
+            let priority = try NotificationPriority(ofRequest: priority).allowed(for: payload)
+            return PayloadTerms(priority: priority, provider: nil)
         }
         let fields = try ProviderTerms(provider, priority: priority, payload: payload)
         return PayloadTerms(priority: .immediate, provider: fields)

@@ -200,6 +200,19 @@ struct ProviderFieldsTests {
         #expect(bench.letters.isEmpty)
     }
 
+    @Test("Over the binary interface a payload that only wakes the app goes with priority 5, whatever is said")
+    func binaryBackground() throws {
+        let bench = IntakeBench(.binary)
+        for number in [0, 5, 10] as [UInt32] {
+            let batch = try bench.take {
+                $0.payload = Self.background
+                $0.priority = number
+            }
+            #expect(batch?.records.first?.priority == .powerSaving)
+        }
+        #expect(bench.letters.isEmpty)
+    }
+
     @Test("Over the binary interface the priority 1 is a dead letter")
     func binaryPriority() throws {
         let bench = IntakeBench(.binary)

@@ -30,6 +30,18 @@ extension PushType {
     }
 }
 
+extension NotificationPriority {
+    /// The priority with which a payload may go over the binary interface: 10 is an error where `aps` has
+    /// `content-available`, and nothing that alerts, sounds or badges [13].
+    ///
+    /// - Parameter payload: best checked by ``PayloadScanner``; bytes that are no payload keep the priority.
+    public func allowed(for payload: UnsafeRawBufferPointer) -> NotificationPriority {
+        guard self == .immediate else { return self }
+        let keys = ApsKeys(of: payload)
+        return keys.contains(.contentAvailable) && !keys.contains(.disturbing) ? .powerSaving : self
+    }
+}
+
 /// The keys of `aps` that tell push types apart.
 private struct ApsKeys: OptionSet {
     let rawValue: UInt8

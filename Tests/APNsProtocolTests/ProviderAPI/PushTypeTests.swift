@@ -73,6 +73,25 @@ import Testing
         #expect(PushType(inferredFrom: Array(payload.utf8)) == type)
     }
 
+    @Test(
+        "Over the binary interface a payload that only wakes the app goes with priority 5, any other as it is said",
+        arguments: [
+            (#"{"aps":{"content-available":1}}"#, .powerSaving), (#"{"aps":{"content-available":0}}"#, .powerSaving),
+            (#"{"aps":{"\u0063ontent-available":1},"alert":1}"#, .powerSaving),
+            (#"{"aps":{"content-available":1,"content-state":{}}}"#, .powerSaving),
+            (#"{"aps":{"content-available":1,"badge":3}}"#, .immediate),
+            (#"{"aps":{"content-available":1,"alert":"Hi"}}"#, .immediate),
+            (#"{"aps":{"content-available":1,"sound":""}}"#, .immediate),
+            (#"{"aps":{}}"#, .immediate), (#"{"content-available":1,"aps":{}}"#, .immediate), ("{", .immediate),
+        ] as [(String, NotificationPriority)]
+    )
+    func allowedPriority(payload: String, priority: NotificationPriority) {
+        Array(payload.utf8).withUnsafeBytes { payload in
+            #expect(NotificationPriority.immediate.allowed(for: payload) == priority)
+            #expect(NotificationPriority.powerSaving.allowed(for: payload) == .powerSaving)
+        }
+    }
+
     @Test("A payload as deep as a payload may be has its push type")
     func deepPayload() throws {
         let arrays = PayloadScanner.depthLimit - 1
