@@ -51,30 +51,53 @@ struct BadTokenTests {
         #expect(mix(0).good == 20_000)
     }
 
+    private static func round(good: Double, clean: Double = 200_000) -> BadTokenReport.Round {
+        BadTokenReport.Round(cleanRate: clean, goodRate: good, duplicates: 0, connects: 54, refused: 50)
+    }
+
     private let report = BadTokenReport(
         invalidPercent: 1,
         answerDelayMilliseconds: 50,
         notifications: 100_000,
+        good: 99_000,
         distinctBad: 50,
         connections: 4,
         handshakeSeconds: 0.01,
-        goodRate: 90_000,
-        cleanRate: 200_000,
-        duplicates: 0,
-        connects: 54,
-        refused: 50
+        rounds: [Self.round(good: 90_000)]
     )
 
-    @Test("The bound is what the connections bring between two bad tokens, in the time that one costs")
+    @Test("The bound adds the time for which bad tokens hold the connections up to that of the clean run")
     func bound() {
-        // p = 1/2000: 4 × 1999 notifications in 60 ms.
-        #expect(abs(report.boundRatio - 4 * 1999 / 0.06 / 200_000) < 1e-9)
-        var slow = report
-        slow.cleanRate = 1000
-        #expect(slow.boundRatio == 1)
+        // 0.495 s, and 50 × 60 ms on four connections.
+        #expect(abs(report.boundRatio - 0.495 / (0.495 + 0.75)) < 1e-9)
         var clean = report
         clean.distinctBad = 0
         #expect(clean.boundRatio == 1)
+        var none = report
+        none.rounds = []
+        #expect(none.goodputRatio == 0 && none.efficiency == 0 && !none.meetsTargets)
+    }
+
+    @Test("Each run is held against the clean one of its round, and the median counts")
+    func pairs() {
+        var report = report
+        report.distinctBad = 0
+        // A machine that is three times as fast for a round, and a round that went wrong.
+        report.rounds = [
+            Self.round(good: 90_000, clean: 100_000), Self.round(good: 270_000, clean: 300_000),
+            Self.round(good: 10_000, clean: 100_000),
+        ]
+        #expect(abs(report.efficiency - 0.9) < 1e-9 && abs(report.goodputRatio - 0.9) < 1e-9)
+    }
+
+    @Test("Where the bad tokens take most of the time, a burst of the clean run hardly moves the bound's rate")
+    func burst() {
+        var (slow, fast) = (report, report)
+        slow.distinctBad = 1000
+        fast.distinctBad = 1000
+        slow.rounds = [Self.round(good: 1, clean: 280_000)]
+        fast.rounds = [Self.round(good: 1, clean: 1_700_000)]
+        #expect(abs(fast.boundRatio * 1_700_000 / (slow.boundRatio * 280_000) - 1) < 0.03)
     }
 
     @Test(
@@ -82,16 +105,17 @@ struct BadTokenTests {
     )
     func targets() {
         var report = report
-        report.goodRate = 0.8 * report.boundRatio * report.cleanRate + 1
+        report.rounds[0].goodRate = 0.8 * report.boundRatio * 200_000 + 1
         #expect(report.meetsTargets)
         var slow = report
-        slow.goodRate -= 2
+        slow.rounds[0].goodRate -= 2
         #expect(!slow.meetsTargets)
         var twice = report
-        twice.duplicates = 1
+        twice.rounds.append(report.rounds[0])
+        twice.rounds[1].duplicates = 1
         #expect(!twice.meetsTargets)
         var restless = report
-        restless.connects = 55
+        restless.rounds[0].connects = 55
         #expect(!restless.meetsTargets)
         #expect([report, slow].allSatisfy(Judge.safety.passes))
         #expect(![twice, restless].contains(where: Judge.safety.passes))

@@ -1,55 +1,81 @@
 import Foundation
 
-/// The result of one case.
+/// The result of one case: rounds of a clean run and one with bad tokens, of the same size, judged in pairs.
 ///
 /// A bad token that is not yet known costs its connection the time until the answer and the next handshake, during
-/// which nothing more is accepted on it. So a pipeline that loses nothing else reaches
+/// which nothing more is accepted on it. All connections together wait
 ///
-///     bound = connections × (1/p − 1) / (delay + handshake)
+///     stall = distinct bad tokens × (delay + handshake) / connections
 ///
-/// good notifications a second, p being the share of notifications to bad tokens not yet learned, or the clean rate if
-/// that is lower.
+/// seconds so. Beside that the good notifications take the time that they took in the clean run of the round. The sum
+/// is the bound of that round. A bound made of a clean rate and a stall rate apart, the lower of which counts, follows
+/// the clean run wherever a burst of it happens to be fast; and it asks that a connection that waits costs nothing,
+/// though the others have no more processors for that.
 struct BadTokenReport: Equatable {
+    /// One clean run, and the run with bad tokens just after it.
+    struct Round: Equatable {
+        /// Good notifications accepted a second.
+        var cleanRate: Double
+        var goodRate: Double
+        /// Accepted more than once.
+        var duplicates: Int
+        /// Connections that the gateway took during the run with bad tokens.
+        var connects: Int
+        /// Notifications refused as to an invalid token: at least one for each distinct one.
+        var refused: Int
+    }
+
     /// Share of notifications to bad tokens, in percent.
     var invalidPercent: Double
     /// Of every answer of the gateway.
     var answerDelayMilliseconds: Int
+    /// Of a run with bad tokens, and so for the next two.
     var notifications: Int
+    var good: Int
     var distinctBad: Int
     /// Gateway connections that the worker keeps.
     var connections: Int
     /// Median time from the first SYN to the end of the TLS handshake, with nothing else going on.
     var handshakeSeconds: Double
-    /// Good notifications accepted a second, of this run and of the clean one just before.
-    var goodRate: Double
-    var cleanRate: Double
-    /// Accepted more than once.
-    var duplicates: Int
-    /// Connections that the gateway took during the run.
-    var connects: Int
-    /// Notifications refused as to an invalid token: at least one for each distinct one.
-    var refused: Int
+    var rounds: [Round]
 
     static let least = 0.8
 
-    var goodputRatio: Double { cleanRate > 0 ? goodRate / cleanRate : 0 }
+    /// The pair's good rate as a share of its clean rate; the median of the rounds. 0: there is none.
+    var goodputRatio: Double { Self.median(rounds.map { $0.cleanRate > 0 ? $0.goodRate / $0.cleanRate : 0 }) }
+
+    /// The share of the clean rate that the bound allows; the median of the rounds.
+    var boundRatio: Double { Self.median(rounds.map(boundRatio)) }
+
+    /// The good rate as a share of the bound's, each of its own round; the median.
+    var efficiency: Double {
+        Self.median(rounds.map { $0.cleanRate > 0 ? $0.goodRate / $0.cleanRate / boundRatio(of: $0) : 0 })
+    }
 
     /// Every distinct bad token has to be met once: what a worker meets twice is its own loss.
     var unlearnedShare: Double { notifications > 0 ? Double(distinctBad) / Double(notifications) : 0 }
 
-    var boundRatio: Double {
-        guard unlearnedShare > 0, cleanRate > 0 else { return 1 }
-        let seconds = Double(answerDelayMilliseconds) / 1000 + handshakeSeconds
-        return min(1, Double(connections) * (1 / unlearnedShare - 1) / seconds / cleanRate)
+    private var stallSeconds: Double {
+        Double(distinctBad) * (Double(answerDelayMilliseconds) / 1000 + handshakeSeconds) / Double(connections)
+    }
+
+    private func boundRatio(of round: Round) -> Double {
+        guard round.cleanRate > 0, good > 0 else { return 1 }
+        let clean = Double(good) / round.cleanRate
+        return clean / (clean + stallSeconds)
     }
 
     /// One per bad token and the initial ones: nothing else ends a connection here.
     var connectLimit: Int { distinctBad + connections }
 
-    /// Duplicates and connects keep to their limits, however busy the machine is.
-    var isSafe: Bool { duplicates == 0 && connects <= connectLimit }
+    /// In every round duplicates and connects keep to their limits, however busy the machine is.
+    var isSafe: Bool { rounds.allSatisfy { $0.duplicates == 0 && $0.connects <= connectLimit } }
 
-    var meetsTargets: Bool { goodputRatio >= Self.least * boundRatio && isSafe }
+    var meetsTargets: Bool { efficiency >= Self.least && isSafe }
+
+    private static func median(_ values: [Double]) -> Double {
+        values.isEmpty ? 0 : values.sorted()[values.count / 2]
+    }
 
     /// Most notifications that a run may have, and at least a thousand. So many that there is no more to learn than the
     /// time allows.
@@ -79,12 +105,16 @@ struct BadTokenReport: Equatable {
             handshakeMilliseconds: Self.rounded(handshakeSeconds * 1000, 2),
             goodputRatio: Self.rounded(goodputRatio, 3),
             boundRatio: Self.rounded(boundRatio, 3),
-            goodRate: Self.rounded(goodRate, 0),
-            cleanRate: Self.rounded(cleanRate, 0),
-            duplicates: duplicates,
-            connects: connects,
+            efficiency: Self.rounded(efficiency, 3),
+            goodRate: Self.rounded(Self.median(rounds.map(\.goodRate)), 0),
+            cleanRate: Self.rounded(Self.median(rounds.map(\.cleanRate)), 0),
+            rounds: rounds.map { round in
+                [round.cleanRate, round.goodRate].map { Self.rounded($0, 0) }
+            },
+            duplicates: rounds.reduce(0) { $0 + $1.duplicates },
+            connects: rounds.map(\.connects).max() ?? 0,
             connectLimit: connectLimit,
-            refused: refused,
+            refused: rounds.map(\.refused).max() ?? 0,
             meetsTargets: meetsTargets
         )
         return String(decoding: try encoder.encode(fields), as: UTF8.self)
@@ -105,8 +135,10 @@ struct BadTokenReport: Equatable {
         let handshakeMilliseconds: Decimal
         let goodputRatio: Decimal
         let boundRatio: Decimal
+        let efficiency: Decimal
         let goodRate: Decimal
         let cleanRate: Decimal
+        let rounds: [[Decimal]]
         let duplicates: Int
         let connects: Int
         let connectLimit: Int
@@ -114,7 +146,7 @@ struct BadTokenReport: Equatable {
         let meetsTargets: Bool
 
         enum CodingKeys: String, CodingKey {
-            case notifications, connections, duplicates, connects, refused
+            case notifications, connections, duplicates, connects, refused, rounds, efficiency
             case invalidPercent = "invalid_percent"
             case answerDelayMilliseconds = "answer_delay_ms"
             case distinctBad = "distinct_bad"

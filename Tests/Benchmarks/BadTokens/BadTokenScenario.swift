@@ -13,7 +13,8 @@ import Workbench
 /// of their own.
 ///
 /// A run is published while the worker stands still (SIGSTOP); then it goes on, and the time counts until the gateway
-/// has accepted every good notification. A clean run, with no bad token and the same delay, goes before each.
+/// has accepted every good notification. A clean run, with no bad token, as many good ones and the same delay, goes
+/// before each.
 final class BadTokenScenario {
     static let bundleID = "com.example.bench"
     private static let devices = 100_000
@@ -93,8 +94,12 @@ final class BadTokenScenario {
         )
     }
 
+    /// - Parameters:
+    ///   - notifications: of each run with bad tokens at most.
+    ///   - seed: of the first round; each has bad tokens of its own.
     func run(
         notifications: Int,
+        rounds: Int,
         learningSeconds: Double,
         invalidPercent: Double,
         answerDelayMilliseconds: Int,
@@ -103,7 +108,6 @@ final class BadTokenScenario {
         try await pipeline.sandbox.setFault(
             #"{"name":"answer-delay","milliseconds":\#(answerDelayMilliseconds)}"#
         )
-        let clean = try await measure(mix(notifications, invalidPercent: 0, seed: seed))
         let most = BadTokenReport.most(
             invalidPercent: invalidPercent,
             answerDelayMilliseconds: answerDelayMilliseconds,
@@ -111,21 +115,33 @@ final class BadTokenScenario {
             connections: connections,
             learningSeconds: learningSeconds
         )
-        let mixed = mix(min(notifications, most), invalidPercent: invalidPercent, seed: seed)
-        let run = try await measure(mixed)
-        return BadTokenReport(
+        var report = BadTokenReport(
             invalidPercent: invalidPercent,
             answerDelayMilliseconds: answerDelayMilliseconds,
-            notifications: mixed.total,
-            distinctBad: mixed.distinctBad,
+            notifications: 0,
+            good: 0,
+            distinctBad: 0,
             connections: connections,
             handshakeSeconds: handshakeSeconds,
-            goodRate: run.rate,
-            cleanRate: clean.rate,
-            duplicates: run.duplicates,
-            connects: run.connects,
-            refused: run.refused
+            rounds: []
         )
+        for round in 0..<UInt64(rounds) {
+            let seed = seed &* 100 &+ round
+            let mixed = mix(min(notifications, most), invalidPercent: invalidPercent, seed: seed)
+            let clean = try await measure(mix(mixed.good, invalidPercent: 0, seed: seed))
+            let run = try await measure(mixed)
+            (report.notifications, report.good, report.distinctBad) = (mixed.total, mixed.good, mixed.distinctBad)
+            report.rounds.append(
+                BadTokenReport.Round(
+                    cleanRate: clean.rate,
+                    goodRate: run.rate,
+                    duplicates: run.duplicates,
+                    connects: run.connects,
+                    refused: run.refused
+                )
+            )
+        }
+        return report
     }
 
     /// Connections that good tokens go over, and as many beside them while there is trouble.

@@ -12,8 +12,11 @@ struct BadTokensCommand: AsyncParsableCommand {
         abstract: "Measures the worker's goodput with invalid tokens among the good ones."
     )
 
-    @Option(help: "Notifications of the clean run that goes before each case, and of the case at most.")
+    @Option(help: "Notifications of a run at most.")
     var notifications = 2_000_000
+
+    @Option(help: "Rounds of a case, each a clean run and one with bad tokens; the medians of the pairs count.")
+    var rounds = 3
 
     @Option(help: "Most seconds that what a case has to learn may hold its connections up; it is made as short.")
     var learningSeconds = 15
@@ -49,6 +52,7 @@ struct BadTokensCommand: AsyncParsableCommand {
         guard (1000...2_000_000).contains(notifications) else {
             throw ValidationError("--notifications: 1000...2000000, not \(notifications)")
         }
+        guard (1...99).contains(rounds) else { throw ValidationError("--rounds: 1...99, not \(rounds)") }
         guard (1...600).contains(learningSeconds) else {
             throw ValidationError("--learning-seconds: 1...600, not \(learningSeconds)")
         }
@@ -94,6 +98,7 @@ struct BadTokensCommand: AsyncParsableCommand {
                 say("\(percent) % bad tokens, answers after \(delay) ms")
                 let report = try await scenario.run(
                     notifications: notifications,
+                    rounds: rounds,
                     learningSeconds: Double(learningSeconds),
                     invalidPercent: percent,
                     answerDelayMilliseconds: delay,
