@@ -4,7 +4,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .PHONY: help deps program build test check demo bench bench-sandbox bench-badtokens bench-tokens bench-isolation bench-http2 \
-    bench-scaling bench-publish chaos soak simulate fuzz lint schema-check deploy-check sbom generate \
+    bench-scaling bench-hostile bench-publish chaos soak simulate fuzz lint schema-check deploy-check sbom generate \
     clean
 
 # One configuration serves tests and runs, so that nothing is compiled twice and what is tested is what runs.
@@ -40,8 +40,8 @@ help: ## list the commands
 	@echo 'make COMMAND, one of:'
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-17s%s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 	@echo 'demo and bench take KAFKA=host:port, demo also REDIS=url; both, bench-sandbox, bench-badtokens, bench-tokens,'
-	@echo 'bench-isolation, bench-http2, bench-publish and chaos ARGS="…"; test and check take FILTER=name, check TARGET=name,'
-	@echo 'fuzz SECONDS=n, simulate SEEDS=n SEED=s, soak MINUTES=n'
+	@echo 'bench-isolation, bench-hostile, bench-http2, bench-publish and chaos ARGS="…"; test and check take FILTER=name,'
+	@echo 'check TARGET=name, fuzz SECONDS=n, simulate SEEDS=n SEED=s, soak MINUTES=n'
 
 deps: ## install what is missing (Debian packages, .venv) and say what
 	@Deploy/dependencies.sh
@@ -122,6 +122,9 @@ bench-isolation: build ## measure whether one sick topic harms a healthy one
 
 bench-scaling: build ## measure what a topic feels of workers that come and go, from one to four and back
 	@$(BIN)/belfry-bench-isolation --scaling $(ARGS)
+
+bench-hostile: build ## measure how long hostile records hold a worker, and how much of its memory it counts
+	@$(BIN)/belfry-bench-hostile $(ARGS)
 
 # h2load knows no client certificates; the library gives it one.
 IDENTITY := $(BIN)/belfry-bench-identity.so

@@ -186,13 +186,12 @@ let package = Package(
             dependencies: benchmark + ["APNsProtocol", "HTTP2Transport"],
             path: "Tests/Benchmarks/Isolation"
         ),
+        // The price of hostile records.
+        .executableTarget(name: "belfry-bench-hostile", dependencies: benchmark, path: "Tests/Benchmarks/Hostile"),
         // Chaos on real processes.
         .executableTarget(
             name: "belfry-chaos",
-            dependencies: [
-                "KafkaClient", "LocalPipeline", "PipelineCore", "PushSchemas", "PushTopics", "TestSupport",
-                "TokenState", "Workbench", argumentParser, protobuf,
-            ],
+            dependencies: benchmark + ["PipelineCore", "TestSupport", "TokenState", protobuf],
             path: "Tests/Chaos"
         ),
         // The sender, and the appliers of registrations and feedback, in simulated worlds.
@@ -317,7 +316,8 @@ let package = Package(
             name: "BenchmarkDriverTests",
             dependencies: [
                 "APNsProtocol", "BelfrySupport", "BenchmarkCommon", "HTTP2Transport", "LocalPipeline", "PushSchemas",
-                "TokenState", "belfry-bench", "belfry-bench-isolation", nioCore, protobuf,
+                "TokenState", "Workbench", "belfry-bench", "belfry-bench-hostile", "belfry-bench-isolation", nioCore,
+                protobuf,
             ]
         ),
         .testTarget(

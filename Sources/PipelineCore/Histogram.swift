@@ -72,4 +72,7 @@ extension Histogram {
 
     /// For the lateness of event loops: from 1 ms, the bounds end at 65 s.
     public static var lateness: Histogram { Histogram(first: .milliseconds(1), bounds: 17) }
+
+    /// For the lateness of a shard's ticks, up to 12.8 s. One bound is 50 ms: a record may not hold a shard for longer.
+    public static var tickLateness: Histogram { Histogram(first: .nanoseconds(781_250), bounds: 15) }
 }

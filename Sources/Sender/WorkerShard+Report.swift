@@ -29,6 +29,7 @@ extension WorkerShard {
             times: stages.gateway.times,
             redisRoundTrips: clients.redis?.roundTrips,
             acknowledgements: clients.producer.acknowledgements,
+            tickLateness: tickLateness,
             connections: stages.gateway.connectionReports()
         )
     }

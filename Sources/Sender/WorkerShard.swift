@@ -66,6 +66,8 @@ package final class WorkerShard {
     /// settle.
     private var hasPassedOver = false
     private var ticks: UInt64 = 0
+    /// Lateness of ticks: the work under way held everything else up as long.
+    private(set) var tickLateness = Histogram.tickLateness
 
     /// - Parameter number: number of the shard in its process, from 0.
     init(_ settings: ShardSettings, number: Int, eventLoop: any EventLoop, clients: Clients, logger: Logger) {
@@ -252,6 +254,7 @@ package final class WorkerShard {
     private func onTick() {
         let now = now
         ticks += 1
+        tickLateness.observe(max(.zero, lastTick.elapsed(until: now) - .nanoseconds(ShardLimits.tick.nanoseconds)))
         // Before anything is sent: the partitions may be another's.
         stages.gateway.hold(!stages.commits.mayGoOn())
         // After a hold-up an answer may lie unread in a socket, so that silence proves nothing yet; by the next tick

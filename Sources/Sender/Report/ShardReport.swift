@@ -82,6 +82,8 @@ package struct ShardReport: Sendable, Equatable {
     var redisRoundTrips: Histogram?
     /// Nil: not measured.
     var acknowledgements: Histogram?
+    /// See ``WorkerShard/tickLateness``.
+    var tickLateness = Histogram.tickLateness
     /// By environment.
     var connections: [ConnectionReport] = []
 

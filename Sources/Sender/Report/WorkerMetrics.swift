@@ -311,6 +311,11 @@ enum WorkerMetrics {
             "From producing a record to the broker's acknowledgement, of some records.",
             .each(\.shards, .histogram(\.acknowledgements))
         ),
+        .histogram(
+            "belfry_tick_delay_seconds",
+            "Lateness of a timer that each shard has fifty times a second: how long a record, or all of a turn, held it.",
+            .each(\.shards, .histogram(\.tickLateness))
+        ),
     ]
 }
 
