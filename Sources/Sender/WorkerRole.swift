@@ -58,11 +58,13 @@ package final class WorkerRole: Role {
         providerTokens = ProviderTokens(keys: credentials.keys)
         logger.reportFaults(of: credentials)
         try credentials.requireAny()
-        settings = ShardSettings(
+        var settings = ShardSettings(
             configuration,
             unixMilliseconds: { Int64(Date().timeIntervalSince1970 * 1000) },
             randomBits: { .random(in: .min ... .max) }
         )
+        settings.newSalt = { TopicSalt(.random(in: 1 ... .max)) }
+        self.settings = settings
         redis = configuration.worker.tokenState ? try configuration.redis.servers(name: "belfry-worker") : nil
         durability = try Self.durability(configuration, logger: logger)
         places = try Self.places(context, redisLog)

@@ -10,7 +10,7 @@ import Testing
 @Suite("Offsets shown and set")
 struct OffsetsTests {
     private static let place = KafkaTopicPartition(topic: "push.requests", partition: 0)
-    private let names = TopicHashNames(bundleIDs: ["com.example.news"], environments: ["sandbox"])
+    private let known = ["", "sandbox"].map { TopicHashNames.Name(bundleID: "com.example.news", environment: $0) }
 
     @Test("A topic that is behind is named where its bundle is known, else by its hash")
     func naming() throws {
@@ -86,7 +86,7 @@ struct OffsetsTests {
         let before = PartitionPosition(
             KafkaPartitionOffset(Self.place, offset: 100, metadata: "9;?"),
             log: KafkaWatermarks(low: 5, high: 200),
-            names: names
+            known: known
         )
         #expect(before.text.contains("not understood: the partition stands"))
         let target = PositionOrder.Target.cursor(50, bundleID: "a.b", environment: "")
@@ -170,7 +170,7 @@ struct OffsetsTests {
         return PartitionPosition(
             KafkaPartitionOffset(Self.place, offset: offset, metadata: text),
             log: KafkaWatermarks(low: 5, high: 200),
-            names: names
+            known: known
         )
     }
 }

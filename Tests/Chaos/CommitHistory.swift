@@ -13,8 +13,8 @@ struct CommitHistory: Sendable {
         var metadata: PositionMetadata
 
         /// The notification is behind its topic's cursor, or marked as done.
-        func stands(_ position: DoneRanges.Position, _ topic: TopicHash) -> Bool {
-            if let laggard = metadata.laggards.first(where: { $0.topic == topic }) {
+        func stands(_ position: DoneRanges.Position, _ topic: String) -> Bool {
+            if let laggard = laggard(topic) {
                 return position.offset < laggard.cursor || laggard.done.contains(position)
             }
             return position.offset < offset || metadata.doneOfAll.contains(position)
@@ -22,8 +22,15 @@ struct CommitHistory: Sendable {
 
         /// The notification is behind its topic's cursor, which never goes back. Marks may: they take the room that the
         /// names leave, and what finds none is sent again.
-        func isBehindCursor(_ position: DoneRanges.Position, _ topic: TopicHash) -> Bool {
-            position.offset < (metadata.laggards.first { $0.topic == topic }?.cursor ?? offset)
+        func isBehindCursor(_ position: DoneRanges.Position, _ topic: String) -> Bool {
+            position.offset < (laggard(topic)?.cursor ?? offset)
+        }
+
+        /// - Parameter topic: bundle ID; records name no environment.
+        private func laggard(_ topic: String) -> PositionMetadata.Laggard? {
+            guard !metadata.laggards.isEmpty else { return nil }
+            let hash = TopicHash(bundleID: topic, environment: "", salt: metadata.salt)
+            return metadata.laggards.first { $0.topic == hash }
         }
     }
 
@@ -85,7 +92,7 @@ struct CommitHistory: Sendable {
     /// A mark counts only if each look up to that time saw it: a worker may have begun with any of them.
     ///
     /// - Parameter second: when it was accepted, UNIX seconds.
-    func isDone(_ position: DoneRanges.Position, topic: TopicHash, partition: Int32, before second: UInt32) -> Bool {
+    func isDone(_ position: DoneRanges.Position, topic: String, partition: Int32, before second: UInt32) -> Bool {
         guard second > delaySeconds, let looks = looks(at: second - delaySeconds - 1, partition) else { return false }
         guard looks.last.stands(position, topic), looks.afterOutage?.stands(position, topic) ?? true else {
             return false
@@ -98,7 +105,7 @@ struct CommitHistory: Sendable {
     ///
     /// - Parameter second: when one that it sent was accepted, UNIX seconds. The store is looked at a few times a
     ///   second, and what is done stays done.
-    func mayBeDone(_ position: DoneRanges.Position, topic: TopicHash, partition: Int32, by second: UInt32) -> Bool {
+    func mayBeDone(_ position: DoneRanges.Position, topic: String, partition: Int32, by second: UInt32) -> Bool {
         looks(at: second + delaySeconds, partition)?.last.stands(position, topic) ?? false
     }
 

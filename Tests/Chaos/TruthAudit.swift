@@ -66,7 +66,6 @@ struct TruthAudit {
         var topics: [[Acceptance]] = []
         var indices: [Int?] = []
         let known = books.stream.topics
-        let hashes = known.map { TopicHash(bundleID: $0, environment: "") }
         var repeats = RepeatAudit(commits.repeatBounds, ends: ends, log: books.log)
         var outcomesTold = 0
         try AcceptedLogFile.read(file) { names in
@@ -86,7 +85,7 @@ struct TruthAudit {
             let token = books.token(number: record.mark, device: record.device, topic: topic)
             let isAllowed =
                 token.map { repeats.accepts(number: record.mark, token: $0, second: record.unixSeconds) } ?? true
-            judge(repeated, isAllowed, hashes[topic], record, commits)
+            judge(repeated, isAllowed, known[topic], record, commits)
             topics[record.topic].append(Acceptance(record))
         }
         for (index, list) in topics.enumerated() {
@@ -106,7 +105,7 @@ struct TruthAudit {
     private mutating func judge(
         _ repeated: NotificationPlace?,
         _ isAllowed: Bool,
-        _ topic: TopicHash,
+        _ topic: String,
         _ record: AcceptedLogFile.Record,
         _ commits: CommitHistory
     ) {
@@ -135,7 +134,6 @@ struct TruthAudit {
         _ handovers: Handovers
     ) {
         let name = books.stream.topics[topic]
-        let hash = TopicHash(bundleID: name, environment: "")
         // Sorted by token, and for one token by when it was accepted.
         let order = list.indices.sorted { (list[$0].token, $0) < (list[$1].token, $1) }
         var start = 0
@@ -149,7 +147,7 @@ struct TruthAudit {
             } isDone: { number, place in
                 guard let log = books.place(number: number, device: device, topic: topic) else { return false }
                 let second = acceptances[place].unixSeconds
-                return commits.mayBeDone(log.position, topic: hash, partition: log.partition, by: second)
+                return commits.mayBeDone(log.position, topic: name, partition: log.partition, by: second)
             } handover: { place in
                 // All of one token are in one partition.
                 guard

@@ -41,14 +41,15 @@ struct CommittedState {
     /// The topics that lag in a partition, by their hashes.
     func laggards(in partition: Int32) -> [TopicHash] { positions[partition]?.metadata.laggards.map(\.topic) ?? [] }
 
-    /// Hashes by which a bundle's records name it, with the environment and without.
-    static func hashes(of bundleID: String) -> [TopicHash] {
-        ["", "sandbox"].map { TopicHash(bundleID: bundleID, environment: $0) }
+    /// Hashes by which a partition's commit names a bundle, with the environment and without.
+    func hashes(of bundleID: String, in partition: Int32) -> [TopicHash] {
+        let salt = positions[partition]?.metadata.salt ?? .none
+        return ["", "sandbox"].map { TopicHash(bundleID: bundleID, environment: $0, salt: salt) }
     }
 
     private func covered(of place: PipelineClient.Place) -> Int {
         guard let (offset, metadata) = positions[place.partition] else { return 0 }
-        let hashes = Self.hashes(of: String(place.key.prefix { $0 != "#" }))
+        let hashes = hashes(of: String(place.key.prefix { $0 != "#" }), in: place.partition)
         guard let laggard = metadata.laggards.first(where: { hashes.contains($0.topic) }) else {
             return place.offset < offset ? place.notifications : 0
         }

@@ -147,7 +147,7 @@ private struct Lagging {
             state = try CommittedState(brokers: pipeline.brokers, partitions: 1)
             return state.uncovered(of: kafka.places, in: [0]) == notifications
         }
-        let hashes = CommittedState.hashes(of: "com.example.sport")
+        let hashes = state.hashes(of: "com.example.sport", in: 0)
         #expect(state.laggards(in: 0).count == 1 && hashes.contains(state.laggards(in: 0)[0]))
     }
 

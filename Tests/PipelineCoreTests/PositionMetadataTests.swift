@@ -58,6 +58,29 @@ import Testing
         )
     }
 
+    @Test("A salt stands before the names and takes their room; it comes back, also when an operator moves the offset")
+    func salted() throws {
+        let salt = TopicSalt(.max)
+        let position = PositionMetadata.choose(
+            [(topic(1), 2)],
+            liveNext: 5,
+            salt: salt,
+            limitBytes: 4096
+        ) { _, _ in runs((2, 1, 3, 0)) }
+        #expect(position.metadata == "4;P__________;AAAAAAEAAAAAAAC;0:0.1-1.0")
+        let metadata = try decode(position)
+        #expect(metadata.salt == salt && metadata.laggards.map(\.topic) == [topic(1)])
+        #expect(metadata.moved(to: 3).position(at: 3, limitBytes: 4096)?.metadata == position.metadata)
+        #expect(metadata.moved(to: 1).position(at: 1, limitBytes: 4096)?.metadata == "4;P__________;")
+        #expect(PositionMetadata.capacity(limitBytes: 32, salt: salt) == 1)
+        #expect(PositionMetadata.capacity(limitBytes: 4096, salt: salt) == 272)
+        for text in ["4;", "4;P__________", "4;P_________;", "4;AAAAAAAAAAA;", "4;P_____~____;"] {
+            #expect(throws: DecodingError.malformed, "\(text)") {
+                try PositionMetadata(decoding: text, committedOffset: 5)
+            }
+        }
+    }
+
     @Test("Laggards come back as they were, the lowest cursor first, in whatever order they are named")
     func roundTrip() throws {
         let done = runs((70, 3, 71, 0), (75, 0, 80, 1))
@@ -185,7 +208,7 @@ import Testing
     @Test("An empty text is missing, and a version that this program does not know is said to be so")
     func versions() {
         #expect(throws: DecodingError.missing) { try PositionMetadata(decoding: "", committedOffset: 5) }
-        for text in ["2;", "4;AAAAAAAAAAAAAAA", "3", "x", "33;", " 3;", "10;1.0-1.0", ";"] {
+        for text in ["2;", "5;AAAAAAAAAAAAAAA", "3", "4", "x", "33;", " 3;", "10;1.0-1.0", ";"] {
             #expect(throws: DecodingError.unknownVersion) { try PositionMetadata(decoding: text, committedOffset: 5) }
         }
     }

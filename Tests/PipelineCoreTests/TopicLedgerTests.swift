@@ -20,6 +20,22 @@ import Testing
         #expect(hash != TopicHash(bundleID: "a", environment: "b"))
     }
 
+    @Test("Under a salt topics with one hash have two, which are the same in every version as well")
+    func salted() {
+        let names = ["com.example.twin540122", "com.example.twin618045"]
+        func hashes(_ salt: TopicSalt) -> Set<TopicHash> {
+            Set(names.map { TopicHash(bundleID: $0, environment: "", salt: salt) })
+        }
+        #expect(hashes(.none).count == 1)
+        #expect((1...1000).allSatisfy { hashes(TopicSalt($0)).count == 2 })
+        let all = Set((1...1000).flatMap { hashes(TopicSalt($0)) })
+        #expect(all.count == 2000 && all.allSatisfy { $0 > .others && $0.value >> 40 == 0 })
+        let parted = ["a", "b"].map { TopicHash(bundleID: $0, environment: $0 == "a" ? "b" : "a", salt: TopicSalt(1)) }
+        #expect(parted[0] != parted[1])
+        let pinned = TopicHash(bundleID: "com.example.news", environment: "production", salt: TopicSalt(1))
+        #expect(pinned.value == 0x80_7702_BFFE)
+    }
+
     @Test("No topic has the hash of a class, all fit 40 bits, and hashes spread")
     func spread() {
         let hashes = (0..<20_000).map { TopicHash(bundleID: "com.example.app\($0)", environment: "sandbox") }

@@ -238,12 +238,15 @@ extension WorkerShard {
         partitionCounts: EarlierLife.PartitionCounts = EarlierLife.PartitionCounts(requests: 4, outcomes: 1),
         hostClock: (() -> MonotonicTime)? = nil,
         unixMilliseconds: @escaping @Sendable () -> Int64 = { 0 },
+        salt: TopicSalt = .none,
         logger: Logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }),
         on eventLoop: EmbeddedEventLoop
     ) -> WorkerShard {
         group.eventLoop = eventLoop
+        var settings = ShardSettings(configuration, unixMilliseconds: unixMilliseconds, randomBits: { 35 })
+        settings.newSalt = { salt }
         let shard = WorkerShard(
-            ShardSettings(configuration, unixMilliseconds: unixMilliseconds, randomBits: { 35 }),
+            settings,
             number: 0,
             eventLoop: eventLoop,
             clients: Clients(
@@ -268,7 +271,7 @@ extension WorkerShard {
     func addTopic(_ bundleID: String) throws -> Topic {
         try Array(bundleID.utf8).withUnsafeBytes { key in
             let nameless = UnsafeRawBufferPointer(start: nil, count: 0)
-            let found = try stages.group.directory.find(key: key, environment: nameless)
+            let found = try stages.group.directory.find(key: key, environment: nameless, salt: .none)
             guard let topic = found.account.topic else { preconditionFailure("the bundle is followed by itself") }
             return topic
         }

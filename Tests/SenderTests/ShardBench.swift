@@ -48,6 +48,7 @@ final class ShardBench {
     ///   - redis: nil: the shard runs without token state.
     ///   - offset: committed of every partition; the next record has it.
     ///   - metadata: beside it.
+    ///   - salt: of partitions whose commits have none.
     ///   - placement: nil: nobody watches in which partitions records lie.
     init(
         on eventLoop: EmbeddedEventLoop = EmbeddedEventLoop(),
@@ -55,6 +56,7 @@ final class ShardBench {
         redis: ScriptedRedis? = nil,
         committed offset: Int64 = 0,
         metadata: String = "3;",
+        salt: TopicSalt = .none,
         placement: KeyPlacement.Source? = nil,
         _ change: (inout BelfryConfiguration) -> Void = { _ in }
     ) {
@@ -83,6 +85,7 @@ final class ShardBench {
             placement: placement,
             hostClock: { [host] in MonotonicTime(eventLoop.now) + host.suspended },
             unixMilliseconds: { [clock] in clock.milliseconds.load(ordering: .relaxed) },
+            salt: salt,
             logger: lines.logger,
             on: eventLoop
         )
@@ -199,7 +202,9 @@ final class ShardBench {
     }
 
     /// Hash by which records of a bundle name it here.
-    static func hash(_ bundleID: String) -> TopicHash { TopicHash(bundleID: bundleID, environment: "") }
+    static func hash(_ bundleID: String, _ salt: TopicSalt = .none) -> TopicHash {
+        TopicHash(bundleID: bundleID, environment: "", salt: salt)
+    }
 
     /// The outcomes that were published, in order.
     func outcomes() throws -> [PushOutcome] {

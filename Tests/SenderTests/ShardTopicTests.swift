@@ -182,7 +182,7 @@ struct ShardTopicTests {
         let last = strangers[strangers.count - 1]
         #expect(bench.gateway.accepted(of: Bench.news) == [8])
         #expect(bench.committed()?.offset == Int64(strangers.count + 1))
-        #expect(try Set(bench.laggards().keys) == Set(strangers.map(Bench.hash)))
+        #expect(try Set(bench.laggards().keys) == Set(strangers.map { Bench.hash($0) }))
         #expect(bench.lines.messages.contains("too many bundles without a certificate"))
 
         bench.gateway.missing.remove(last)

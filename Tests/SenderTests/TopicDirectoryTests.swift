@@ -44,7 +44,7 @@ import Testing
         let key = Array(key.utf8)
         let name = Array(environment.utf8)
         return try key.withUnsafeBytes { key in
-            try name.withUnsafeBytes { name in try directory.find(key: key, environment: name) }
+            try name.withUnsafeBytes { name in try directory.find(key: key, environment: name, salt: .none) }
         }
     }
 
@@ -70,10 +70,10 @@ import Testing
         #expect(nameless.account.topic?.bundleID == "known.a")
         #expect(named.account === nameless.account)
         #expect(named.hash != nameless.hash)
-        for found in [nameless, named] { #expect(directory.account(of: found.hash) === found.account) }
+        for found in [nameless, named] { #expect(directory.accounts(.none)[found.hash] === found.account) }
         var hashes: Set<TopicHash> = []
         let isFound = Array("known.a".utf8).withUnsafeBytes { bundleID in
-            directory.hasHash(ofBundle: bundleID) { hash in
+            directory.hasHash(ofBundle: bundleID, salt: .none) { hash in
                 hashes.insert(hash)
                 return false
             }
@@ -119,7 +119,7 @@ import Testing
         maker.found = ["other.7", "most"]
         let found = directory.recount { _ in true }
         #expect(Set(found.compactMap(\.account.topic?.bundleID)) == ["more", "most"])
-        for (hash, account) in found { #expect(directory.account(of: hash) === account) }
+        for (name, account) in found { #expect(directory.accounts(.none)[name.hash(.none)] === account) }
         #expect(directory.strangerCount == 0 && !directory.hasRoom)
         #expect(try topic("more", "", in: directory).bundleID == "more")
     }

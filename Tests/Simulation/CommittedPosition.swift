@@ -30,7 +30,7 @@ struct CommittedPosition {
             let metadata = try? PositionMetadata(decoding: committed.metadata, committedOffset: committed.offset)
         else { return nil }
         laggards = metadata.laggards
-        isFull = laggards.count >= PositionMetadata.capacity(limitBytes: limitBytes)
+        isFull = laggards.count >= PositionMetadata.capacity(limitBytes: limitBytes, salt: metadata.salt)
     }
 
     /// Nothing that a former position of the same assignment names, or holds its offset for, went back.

@@ -143,14 +143,17 @@ extension World {
         return Array("\(bundle)#\(record.form == .misplaced ? 1 - record.key : record.key)".utf8)
     }
 
+    /// The key of hashes in all partitions: the auditor knows topics by them.
+    static let salt = TopicSalt(0x5A17)
+
     /// The hashes of topics and of the stranger, in an environment as records write it.
     private struct Hashes {
         let topics: [TopicHash]
         let stranger: TopicHash
 
         init(_ environment: String) {
-            topics = bundles.map { TopicHash(bundleID: $0, environment: environment) }
-            stranger = TopicHash(bundleID: World.stranger, environment: environment)
+            topics = bundles.map { TopicHash(bundleID: $0, environment: environment, salt: World.salt) }
+            stranger = TopicHash(bundleID: World.stranger, environment: environment, salt: World.salt)
         }
     }
 

@@ -312,6 +312,7 @@ final class World {
             shared.next()
         }
         settings.metadataBytes = plan.options.metadataBytes
+        settings.newSalt = { Self.salt }
         if let near = plan.options.near {
             settings.nearRecords = near.records
             settings.nearBytes = near.bytes

@@ -11,7 +11,7 @@ public final class GroupPositions {
     private let admin: KafkaAdmin
     private let settings: KafkaSettings
     private let topic: String
-    private let names: TopicHashNames
+    private let known: [TopicHashNames.Name]
 
     private static let clientID = "belfry-offsets"
     private static let timeoutMilliseconds: Int32 = 10_000
@@ -20,7 +20,7 @@ public final class GroupPositions {
         groupID = GroupNames(configuration).worker
         settings = configuration.kafka
         topic = TopicNames(configuration.kafka).requests
-        names = TopicHashNames(configuration)
+        known = TopicHashNames.known(configuration)
         do throws(KafkaError) {
             admin = try KafkaAdmin(forCommand: configuration.kafka, clientID: Self.clientID)
         } catch {
@@ -95,7 +95,7 @@ public final class GroupPositions {
         var positions: [PartitionPosition] = []
         for each in committed {
             let log = try admin.watermarks(of: each.place, timeoutMilliseconds: Self.timeoutMilliseconds)
-            positions.append(PartitionPosition(each, log: log, names: names))
+            positions.append(PartitionPosition(each, log: log, known: known))
         }
         return positions
     }

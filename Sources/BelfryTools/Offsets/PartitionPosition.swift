@@ -13,6 +13,11 @@ public struct PartitionPosition: Equatable, Sendable {
         case missing
         /// The partition stands.
         case notUnderstood
+
+        /// The key of the topics' hashes.
+        var salt: TopicSalt {
+            if case .understood(let metadata) = self { metadata.salt } else { .none }
+        }
     }
 
     let place: KafkaTopicPartition
@@ -22,22 +27,28 @@ public struct PartitionPosition: Equatable, Sendable {
     let metadataText: String
     let log: KafkaWatermarks
     let metadata: Metadata
+    /// Topics that may be behind.
+    let known: [TopicHashNames.Name]
     let names: TopicHashNames
 
-    init(_ committed: KafkaPartitionOffset, log: KafkaWatermarks, names: TopicHashNames) {
+    init(_ committed: KafkaPartitionOffset, log: KafkaWatermarks, known: [TopicHashNames.Name]) {
         place = committed.place
         offset = committed.offset >= 0 ? committed.offset : nil
         metadataText = committed.offset >= 0 ? committed.metadata : ""
         self.log = log
-        self.names = names
-        guard let offset else {
-            metadata = .uncommitted
-            return
-        }
+        self.known = known
+        metadata = Self.metadata(of: committed)
+        names = TopicHashNames(known, salt: metadata.salt)
+    }
+
+    private static func metadata(of committed: KafkaPartitionOffset) -> Metadata {
+        guard committed.offset >= 0 else { return .uncommitted }
         do throws(PositionMetadata.DecodingError) {
-            metadata = .understood(try PositionMetadata(decoding: committed.metadata, committedOffset: offset))
+            return .understood(
+                try PositionMetadata(decoding: committed.metadata, committedOffset: committed.offset)
+            )
         } catch {
-            metadata = error == .missing ? .missing : .notUnderstood
+            return error == .missing ? .missing : .notUnderstood
         }
     }
 

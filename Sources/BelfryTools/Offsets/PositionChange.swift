@@ -39,17 +39,17 @@ public struct PositionChange: Equatable, Sendable {
         func moved(to offset: Int64) throws(ToolError) -> PositionMetadata.Position? {
             try Self.moved(before, to: offset, metadataBytes)
         }
-        let names: TopicHashNames
+        var known = before.known
         let position: PositionMetadata.Position?
         switch order.target {
-        case .beginning: (names, position) = (before.names, try moved(to: before.log.low))
-        case .end: (names, position) = (before.names, try moved(to: before.log.high))
-        case .offset(let offset): (names, position) = (before.names, try moved(to: offset))
+        case .beginning: position = try moved(to: before.log.low)
+        case .end: position = try moved(to: before.log.high)
+        case .offset(let offset): position = try moved(to: offset)
         case .cursor(let cursor, let bundleID, let environment):
+            // A topic that an operator typed need not be configured.
             let name = TopicHashNames.Name(bundleID: bundleID, environment: environment)
-            var all = before.names
-            all.add(name)
-            (names, position) = (all, try Self.moving(name, to: cursor, in: before, metadataBytes))
+            known.append(name)
+            position = try Self.moving(name, to: cursor, in: before, metadataBytes)
         }
         guard let position else {
             throw .invalidInput(["topic: the metadata of the commit names as many topics as it can already"])
@@ -58,7 +58,7 @@ public struct PositionChange: Equatable, Sendable {
         after = PartitionPosition(
             KafkaPartitionOffset(before.place, offset: position.offset, metadata: position.metadata),
             log: before.log,
-            names: names
+            known: known
         )
     }
 
@@ -93,7 +93,7 @@ public struct PositionChange: Equatable, Sendable {
         }
         try check("cursor", cursor, in: min(before.log.low, offset)...offset)
         return metadata.moving(
-            TopicHash(bundleID: name.bundleID, environment: name.environment),
+            TopicHash(bundleID: name.bundleID, environment: name.environment, salt: metadata.salt),
             to: cursor,
             committedOffset: offset
         ).position(at: offset, limitBytes: metadataBytes)

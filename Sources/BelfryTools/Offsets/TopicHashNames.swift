@@ -2,7 +2,8 @@ import BelfrySupport
 import PipelineCore
 import ProviderCredentials
 
-/// Names the topics in commit metadata, as far as certificates and configuration tell of their bundles.
+/// Names the topics in the commit metadata of one partition, as far as certificates and configuration tell of their
+/// bundles.
 struct TopicHashNames: Equatable, Sendable {
     /// A bundle, and the environment as its records spell it; empty: they name none.
     struct Name: Equatable, Sendable {
@@ -14,28 +15,19 @@ struct TopicHashNames: Equatable, Sendable {
 
     private var names: [TopicHash: Name] = [:]
 
-    init(bundleIDs: [String], environments: [String]) {
-        for environment in [""] + environments {
-            for bundleID in bundleIDs {
-                let hash = TopicHash(bundleID: bundleID, environment: environment)
-                names[hash] = Name(bundleID: bundleID, environment: environment)
-            }
+    init(_ known: [Name], salt: TopicSalt) {
+        for name in known {
+            names[TopicHash(bundleID: name.bundleID, environment: name.environment, salt: salt)] = name
         }
     }
 
     /// Bundles of the certificates and of `topics`. A directory that cannot be read names none.
-    init(_ configuration: BelfryConfiguration) {
+    static func known(_ configuration: BelfryConfiguration) -> [Name] {
         let directory = try? CertificateDirectory(path: configuration.certificates.directory)
         let certified = directory?.entries.compactMap(\.identity.certificate.topic) ?? []
-        self.init(
-            bundleIDs: certified + configuration.topics.keys,
-            environments: configuration.environments.map(\.name)
-        )
-    }
-
-    /// A topic that an operator typed need not be configured.
-    mutating func add(_ name: Name) {
-        names[TopicHash(bundleID: name.bundleID, environment: name.environment)] = name
+        return ([""] + configuration.environments.map(\.name)).flatMap { environment in
+            (certified + configuration.topics.keys).map { Name(bundleID: $0, environment: environment) }
+        }
     }
 
     subscript(hash: TopicHash) -> Name? { names[hash] }

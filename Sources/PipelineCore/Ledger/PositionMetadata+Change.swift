@@ -7,6 +7,7 @@ extension PositionMetadata {
     /// are dropped, because they belong to the old offset.
     public func moved(to offset: Int64) -> PositionMetadata {
         var changed = PositionMetadata()
+        changed.salt = salt
         changed.laggards = laggards.filter { $0.cursor < offset }
         return changed
     }
@@ -36,6 +37,7 @@ extension PositionMetadata {
         let position = Self.choose(
             laggards.map { ($0.topic, $0.cursor) },
             liveNext: offset,
+            salt: salt,
             limitBytes: limitBytes
         ) { topic, _ in
             laggards.first { $0.topic == topic }?.done ?? DoneRanges()

@@ -1,8 +1,9 @@
 /// The metadata of a committed offset: topics with cursors before it, and done ranges.
 ///
-/// Text form, ASCII. `3;` then the named topics, 15 characters each: 40 bits of ``TopicHash`` and 48 bits of cursor in
-/// base 64; then for each topic with done ranges `;`, its index among the named in base 36, `:` and the ``DoneRanges``
-/// relative to its cursor, without their version. Topics without a name are done below the offset.
+/// Text form, ASCII. `4;`, eleven characters of ``TopicSalt`` in base 64, and `;`; or `3;` without a salt, as earlier
+/// versions wrote it. Then the named topics, 15 characters each: 40 bits of ``TopicHash`` and 48 bits of cursor; then
+/// for each topic with done ranges `;`, its index among the named in base 36, `:` and the ``DoneRanges`` relative to
+/// its cursor, without their version. Topics without a name are done below the offset.
 ///
 /// The names come first, because they must survive: the lowest cursors, as many as fit. Topics that do not fit hold the
 /// offset. Done ranges only spare repetitions and take the remaining room.
@@ -45,6 +46,8 @@ public struct PositionMetadata: Equatable, Sendable {
         case malformed
     }
 
+    /// The key of the topics' hashes.
+    public var salt = TopicSalt.none
     /// Ascending by cursor.
     public var laggards: [Laggard] = []
     /// Done ranges of all topics together, as written by an earlier version of this program.
@@ -61,19 +64,21 @@ public struct PositionMetadata: Equatable, Sendable {
     ///     ``TopicLedger/cursor(liveNext:committed:)``.
     ///   - liveNext: the next offset of the live reader, or the offset committed before it began if that is higher; the
     ///     offset is never above it.
+    ///   - salt: the key of the topics' hashes.
     ///   - limitBytes: most bytes of metadata; 32 or more.
     ///   - ranges: the done ranges of a named topic, at most so many runs.
     public static func choose(
         _ laggards: [(topic: TopicHash, cursor: Int64)],
         liveNext: Int64,
+        salt: TopicSalt = .none,
         limitBytes: Int,
         ranges: (_ topic: TopicHash, _ limit: Int) -> DoneRanges
     ) -> Position {
         let sorted = laggards.sorted { ($0.cursor, $0.topic) < ($1.cursor, $1.topic) }
-        let room = capacity(limitBytes: limitBytes)
+        let room = capacity(limitBytes: limitBytes, salt: salt)
         let named = sorted.prefix(room).prefix { $0.cursor >> cursorBits == 0 }
         let unnamed = sorted.dropFirst(named.count)
-        var text = Array(version.utf8)
+        var text = head(salt)
         text.reserveCapacity(limitBytes)
         for each in named { append(each.topic, each.cursor, to: &text) }
         for (index, each) in named.enumerated() {
@@ -94,17 +99,30 @@ public struct PositionMetadata: Equatable, Sendable {
     }
 
     /// The number of topics that fit into metadata of `limitBytes`.
-    public static func capacity(limitBytes: Int) -> Int { max(0, limitBytes - version.utf8.count) / nameBytes }
+    public static func capacity(limitBytes: Int, salt: TopicSalt = .none) -> Int {
+        max(0, limitBytes - head(salt).count) / nameBytes
+    }
 
     // MARK: Text
 
     private static let version = "3;"
+    private static let saltedVersion = "4;"
+    private static let saltBytes = 11
     private static let nameBytes = 15
     private static let cursorBits: Int64 = 48
     private static let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
     private static let values: [UInt8: UInt64] = Dictionary(
         uniqueKeysWithValues: digits.enumerated().map { ($1, UInt64($0)) }
     )
+
+    /// The version, and the salt if there is one.
+    private static func head(_ salt: TopicSalt) -> [UInt8] {
+        guard salt != .none else { return Array(version.utf8) }
+        var text = Array(saltedVersion.utf8)
+        append(salt.value, digits: saltBytes, to: &text)
+        text.append(UInt8(ascii: ";"))
+        return text
+    }
 
     /// 88 bits in 15 digits of six bits: the first 45 of them hash and the upper five of the cursor, then the other 43,
     /// so that each half fits a word.
@@ -138,9 +156,15 @@ public struct PositionMetadata: Equatable, Sendable {
             }
             return
         }
-        guard text.hasPrefix(Self.version) else { throw .unknownVersion }
-        let parts = Array(text.utf8.dropFirst(Self.version.utf8.count))
+        let isSalted = text.hasPrefix(Self.saltedVersion)
+        guard isSalted || text.hasPrefix(Self.version) else { throw .unknownVersion }
+        var parts = Array(text.utf8.dropFirst(Self.version.utf8.count))
             .split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)
+        if isSalted {
+            guard parts.count > 1, parts[0].count == Self.saltBytes else { throw .malformed }
+            salt = TopicSalt(try Self.read(parts.removeFirst()))
+            guard salt != .none else { throw .malformed }
+        }
         let names = parts[0]
         guard names.count % Self.nameBytes == 0 else { throw .malformed }
         for start in stride(from: names.startIndex, to: names.endIndex, by: Self.nameBytes) {

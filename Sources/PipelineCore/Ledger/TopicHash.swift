@@ -1,8 +1,9 @@
 /// Names a topic in commit metadata: 40 bits of a hash of bundle ID and environment as the record spells them.
 ///
 /// Two topics with one hash share a cursor, which repeats notifications after a crash or when one of them stops, and
-/// loses none; each waits until the other may be fed. A configuration that resolves environments differently changes no
-/// hash.
+/// loses none; each waits until the other may be fed. So the hash is keyed by the partition's ``TopicSalt``: publishers
+/// choose bundle IDs, and could otherwise make one up that waits for a certificate, and has another wait with it. A
+/// configuration that resolves environments differently changes no hash.
 public struct TopicHash: Hashable, Comparable, Sendable {
     /// Below 2⁴⁰.
     public let value: UInt64
@@ -22,23 +23,50 @@ public struct TopicHash: Hashable, Comparable, Sendable {
         self.value = value
     }
 
-    /// FNV-1a of environment, a zero byte and bundle ID, folded; never one of the two classes.
-    public init(bundleID: UnsafeRawBufferPointer, environment: UnsafeRawBufferPointer) {
+    /// The hash of a topic's name; never one of the two classes.
+    public init(bundleID: UnsafeRawBufferPointer, environment: UnsafeRawBufferPointer, salt: TopicSalt) {
+        let folded = salt == .none ? Self.unkeyed(bundleID, environment) : salt.digest(bundleID, environment)
+        value = folded > Self.others.value ? folded : folded + 2
+    }
+
+    /// FNV-1a of environment, a zero byte and bundle ID, folded.
+    private static func unkeyed(_ bundleID: UnsafeRawBufferPointer, _ environment: UnsafeRawBufferPointer) -> UInt64 {
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
         for byte in environment { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01b3 }
         hash = hash &* 0x0000_0100_0000_01b3
         for byte in bundleID { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01b3 }
         hash ^= hash >> 29
         hash = hash &* 0x9E37_79B9_7F4A_7C15
-        let folded = hash >> (64 - Self.bits)
-        value = folded > Self.others.value ? folded : folded + 2
+        return hash >> (64 - bits)
     }
 
-    public init(bundleID: String, environment: String) {
+    /// - Parameter salt: of the partition whose commits name the topic by it.
+    public init(bundleID: String, environment: String, salt: TopicSalt = .none) {
         self = Array(bundleID.utf8).withUnsafeBytes { bundle in
-            Array(environment.utf8).withUnsafeBytes { TopicHash(bundleID: bundle, environment: $0) }
+            Array(environment.utf8).withUnsafeBytes { TopicHash(bundleID: bundle, environment: $0, salt: salt) }
         }
     }
 
     public static func < (left: Self, right: Self) -> Bool { left.value < right.value }
+}
+
+/// The key of the topics' hashes in one partition. It lies in the commit metadata, beside the hashes: whoever has the
+/// partition next reads both, and publishers read neither.
+public struct TopicSalt: Hashable, Sendable {
+    /// Any but 0 is a key.
+    public let value: UInt64
+
+    /// The hashes of earlier versions of this program, which have no key: whoever knows the rule can find topics with
+    /// one hash. Kept only while a commit names topics by them.
+    public static let none = TopicSalt(0)
+
+    public init(_ value: UInt64) { self.value = value }
+
+    /// 40 bits of SipHash under the salt: of the environment's digest and the bundle ID.
+    fileprivate func digest(_ bundleID: UnsafeRawBufferPointer, _ environment: UnsafeRawBufferPointer) -> UInt64 {
+        let place = SipHash(of: environment, key: SipHash(low: value, high: Self.version1))
+        return SipHash.word(of: bundleID, key: place) >> (64 - TopicHash.bits)
+    }
+
+    private static let version1: UInt64 = 0x3120_6369_706F_7420
 }

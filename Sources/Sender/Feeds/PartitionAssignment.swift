@@ -14,6 +14,8 @@ final class PartitionAssignment {
     let place: KafkaTopicPartition
     /// The time at which the shard got the partition, UNIX milliseconds.
     let claimedAt: Int64
+    /// The key of its topics' hashes.
+    let salt: TopicSalt
     var phase = Phase.active
     var isPaused = false
     /// A mark that outlives the group's commits is written, or on its way.
@@ -46,12 +48,14 @@ final class PartitionAssignment {
 
     /// - Parameters:
     ///   - claimedAt: UNIX milliseconds.
+    ///   - salt: the key of the hashes that the commit has, or of those to come.
     ///   - doneBelow: the committed offset.
     ///   - doneOfAll: done ranges of all topics, as written by an earlier version.
     ///   - nearBytes: most bytes that the live reader reads of the stretch before `doneBelow`.
     init(
         place: KafkaTopicPartition,
         claimedAt: Int64 = 0,
+        salt: TopicSalt = .none,
         doneBelow: Int64,
         doneOfAll: DoneRanges,
         table: FeedTable,
@@ -60,6 +64,7 @@ final class PartitionAssignment {
     ) {
         self.place = place
         self.claimedAt = claimedAt
+        self.salt = salt
         self.doneBelow = max(0, doneBelow)
         self.doneOfAll = doneOfAll
         self.table = table
@@ -216,6 +221,7 @@ final class PartitionAssignment {
         var position = PositionMetadata.choose(
             laggards,
             liveNext: end,
+            salt: salt,
             limitBytes: metadataLimitBytes
         ) { [feeds] hash, limit in
             feeds[hash]?.doneRanges(limit: limit) ?? DoneRanges()

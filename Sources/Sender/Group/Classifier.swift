@@ -30,11 +30,12 @@ struct Classifier {
         }
     }
 
-    func findTopic(of message: KafkaMessageView, environment: UnsafeRawBufferPointer) -> Found {
+    /// - Parameter salt: of the record's partition.
+    func findTopic(of message: KafkaMessageView, environment: UnsafeRawBufferPointer, salt: TopicSalt) -> Found {
         do throws(RecordRefusal) {
-            return .topic(try directory.find(key: message.key, environment: environment))
+            return .topic(try directory.find(key: message.key, environment: environment, salt: salt))
         } catch {
-            return .refused(error, hash: TopicDirectory.hash(key: message.key, environment: environment))
+            return .refused(error, hash: TopicDirectory.hash(key: message.key, environment: environment, salt: salt))
         }
     }
 }

@@ -38,9 +38,9 @@ extension Group {
                 busy.formUnion(feed.sharers.map(ObjectIdentifier.init))
             }
         }
-        for (hash, account) in directory.recount(isBusy: { busy.contains(ObjectIdentifier($0)) }) {
+        for (name, account) in directory.recount(isBusy: { busy.contains(ObjectIdentifier($0)) }) {
             for partition in partitions {
-                if let feed = partition.feeds[hash] { _ = partition.claim(feed, for: account) }
+                if let feed = partition.feeds[name.hash(partition.salt)] { _ = partition.claim(feed, for: account) }
             }
         }
         guard directory.isAlarmDue(now: now) else { return }

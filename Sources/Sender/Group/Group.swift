@@ -36,6 +36,7 @@ final class Group {
     private let requestsTopic: String
     private let clock: () -> MonotonicTime
     private let unixMilliseconds: () -> Int64
+    private let newSalt: () -> TopicSalt
 
     /// The assigned partitions, by number.
     private(set) var assigned: [Int32: PartitionAssignment] = [:] {
@@ -83,6 +84,7 @@ final class Group {
         settlePatience = settings.settlePatience
         requestsTopic = settings.names.requests
         unixMilliseconds = settings.unixMilliseconds
+        newSalt = settings.newSalt
         nextLookAtStanding = clock()
         starts.onKnown = { [unowned self] in complete($0) }
     }
@@ -200,6 +202,7 @@ final class Group {
         let partition = PartitionAssignment(
             place: place,
             claimedAt: unixMilliseconds(),
+            salt: salt(under: metadata),
             doneBelow: offset,
             doneOfAll: metadata.doneOfAll,
             table: feeds,
@@ -207,17 +210,24 @@ final class Group {
             nearBytes: nearBytes
         )
         if start >= 0 { partition.moveLive(to: start) }
+        let known = metadata.laggards.isEmpty ? [:] : directory.accounts(metadata.salt)
         for laggard in metadata.laggards {
             let account =
                 switch laggard.topic {
                 case .refused: directory.refused
                 case .others: directory.others
                 // The bundle of the hash is known with its first record.
-                default: directory.account(of: laggard.topic) ?? TopicAccount(nil)
+                default: known[laggard.topic] ?? TopicAccount(nil)
                 }
             partition.inherit(laggard, from: start, account: account)
         }
         assigned[place.partition] = partition
+    }
+
+    /// The key of a partition's hashes: that of the commit, or a new one. Names of an earlier version, which have none,
+    /// stay until an assignment begins without any.
+    private func salt(under metadata: PositionMetadata) -> TopicSalt {
+        metadata.salt == .none && metadata.laggards.isEmpty ? newSalt() : metadata.salt
     }
 
     /// Looks once more at partitions that stand.

@@ -107,7 +107,7 @@ final class RecordFeed {
         partition.moveLive(to: offset + 1)
         do throws(RecordRefusal) {
             let request = try classifier.decode(message)
-            let found = classifier.findTopic(of: message, environment: request.environment)
+            let found = classifier.findTopic(of: message, environment: request.environment, salt: partition.salt)
             // Records below that were read before the commit.
             if let placement, offset >= partition.doneBelow { look(at: message, found, placement) }
             let feed = feed(of: found, in: partition)
@@ -208,7 +208,7 @@ final class RecordFeed {
         let feed: TopicFeed
         do throws(RecordRefusal) {
             let request = try classifier.decode(message)
-            let found = classifier.findTopic(of: message, environment: request.environment)
+            let found = classifier.findTopic(of: message, environment: request.environment, salt: partition.salt)
             feed = self.feed(of: found, in: partition)
             let isDiscarded = isDiscarded(message, found)
             guard takesBehind(message, in: feed, from: start, &left, isDiscarded: isDiscarded) else { return }
@@ -265,7 +265,7 @@ final class RecordFeed {
         }
         if isBehind(.refused) || isBehind(.others) { return true }
         guard let parsed = try? RecordKeyView(parsing: key) else { return false }
-        return classifier.directory.hasHash(ofBundle: parsed.bundleID, where: isBehind)
+        return classifier.directory.hasHash(ofBundle: parsed.bundleID, salt: partition.salt, where: isBehind)
     }
 
     // MARK: Both

@@ -41,11 +41,12 @@ final class TopicDirectory {
     private let isOnDefaultKey: (_ environment: String, _ bundleID: String) -> Bool
     private let make: Make
     private var indices: [Name: Int32] = [:]
-    private var hashes: [TopicHash: Int32] = [:]
+    /// Of topics that records were met of, by the names in these.
+    private var spellings: [Spelling: Int32] = [:]
     private var withoutCertificate = 0
     private var onDefaultKey = 0
-    /// Bundles that wait for a certificate, or for room, by the hashes of their cursors.
-    private var strangers: [TopicHash: Name] = [:]
+    /// Bundles that wait for a certificate, or for room, and have cursors of their own.
+    private var strangers: [Spelling: Name] = [:]
     private var nextAlarm = MonotonicTime(nanoseconds: 0)
     /// The last answer: consecutive records mostly belong to one bundle, be they of different shards.
     private var latest: Answer?
@@ -54,23 +55,30 @@ final class TopicDirectory {
     private final class Answer {
         let bundleID: [UInt8]
         let environment: [UInt8]
+        let salt: TopicSalt
         let hash: TopicHash
         let account: TopicAccount
 
         init(
             _ bundleID: UnsafeRawBufferPointer,
             _ environment: UnsafeRawBufferPointer,
+            _ salt: TopicSalt,
             _ hash: TopicHash,
             _ account: TopicAccount
         ) {
             self.bundleID = Array(bundleID)
             self.environment = Array(environment)
+            self.salt = salt
             self.hash = hash
             self.account = account
         }
 
-        func isAbout(_ bundleID: UnsafeRawBufferPointer, _ environment: UnsafeRawBufferPointer) -> Bool {
-            TopicDirectory.areEqual(self.bundleID, bundleID)
+        func isAbout(
+            _ bundleID: UnsafeRawBufferPointer,
+            _ environment: UnsafeRawBufferPointer,
+            _ salt: TopicSalt
+        ) -> Bool {
+            self.salt == salt && TopicDirectory.areEqual(self.bundleID, bundleID)
                 && TopicDirectory.areEqual(self.environment, environment)
         }
     }
@@ -78,6 +86,21 @@ final class TopicDirectory {
     private struct Name: Hashable {
         var environment: String
         var bundleID: String
+    }
+
+    /// A topic's name as records have it: the environment may be left out. Each has a cursor of its own.
+    struct Spelling: Hashable, Comparable {
+        var environment: String
+        var bundleID: String
+
+        /// The name in the commits of a partition.
+        func hash(_ salt: TopicSalt) -> TopicHash {
+            TopicHash(bundleID: bundleID, environment: environment, salt: salt)
+        }
+
+        static func < (left: Self, right: Self) -> Bool {
+            (left.bundleID, left.environment) < (right.bundleID, right.environment)
+        }
     }
 
     /// - Parameter isOnDefaultKey: the bundle's only credential is its team's default key, as any bundle's would be.
@@ -95,44 +118,60 @@ final class TopicDirectory {
         others.feeding = .nothing
     }
 
+    /// - Parameter salt: of the record's partition.
     /// - Throws: the key is invalid, the environment is not configured, or too many bundles are on a default key.
     func find(
         key: UnsafeRawBufferPointer,
-        environment: UnsafeRawBufferPointer
+        environment: UnsafeRawBufferPointer,
+        salt: TopicSalt
     ) throws(RecordRefusal) -> Found {
         let parsed = try RecordRefusal.of { () throws(RecordError) in try RecordKeyView(parsing: key) }
-        if let latest, latest.isAbout(parsed.bundleID, environment) {
+        if let latest, latest.isAbout(parsed.bundleID, environment, salt) {
             return Found(hash: latest.hash, account: latest.account, shard: parsed.shard)
         }
-        let hash = TopicHash(bundleID: parsed.bundleID, environment: environment)
-        let name = Name(
-            environment: try resolve(String(decoding: environment, as: UTF8.self)),
+        let hash = TopicHash(bundleID: parsed.bundleID, environment: environment, salt: salt)
+        let spelling = Spelling(
+            environment: String(decoding: environment, as: UTF8.self),
             bundleID: String(decoding: parsed.bundleID, as: UTF8.self)
         )
-        guard let account = try account(of: name, hash) else {
+        let name = Name(environment: try resolve(spelling.environment), bundleID: spelling.bundleID)
+        guard let account = try account(of: name, spelling) else {
             // Not remembered: there may be room for the bundle later.
-            return Found(hash: isKept(name, hash) ? hash : .others, account: others, shard: parsed.shard)
+            return Found(hash: isKept(name, spelling) ? hash : .others, account: others, shard: parsed.shard)
         }
-        latest = Answer(parsed.bundleID, environment, hash, account)
+        latest = Answer(parsed.bundleID, environment, salt, hash, account)
         return Found(hash: hash, account: account, shard: parsed.shard)
     }
 
     /// The hash of the topic that a record names, be it configured or not; nil: the key names no bundle.
-    static func hash(key: UnsafeRawBufferPointer, environment: UnsafeRawBufferPointer) -> TopicHash? {
+    static func hash(
+        key: UnsafeRawBufferPointer,
+        environment: UnsafeRawBufferPointer,
+        salt: TopicSalt
+    ) -> TopicHash? {
         guard let parsed = try? RecordKeyView(parsing: key) else { return nil }
-        return TopicHash(bundleID: parsed.bundleID, environment: environment)
+        return TopicHash(bundleID: parsed.bundleID, environment: environment, salt: salt)
     }
 
-    /// The account of a topic already met with this hash; nil: none was.
-    func account(of hash: TopicHash) -> TopicAccount? {
-        hashes[hash].map { accounts[Int($0)] }
+    /// The accounts of topics already met, by their names in the commits of a partition.
+    func accounts(_ salt: TopicSalt) -> [TopicHash: TopicAccount] {
+        var found: [TopicHash: TopicAccount] = [:]
+        found.reserveCapacity(spellings.count)
+        for (spelling, index) in spellings.sorted(by: { $0.key < $1.key }) {
+            found[spelling.hash(salt)] = accounts[Int(index)]
+        }
+        return found
     }
 
     /// One of a bundle's possible hashes fulfils a condition. Possible are those with the environment left out, or with
     /// one of those configured.
-    func hasHash(ofBundle bundleID: UnsafeRawBufferPointer, where fulfils: (TopicHash) -> Bool) -> Bool {
+    func hasHash(
+        ofBundle bundleID: UnsafeRawBufferPointer,
+        salt: TopicSalt,
+        where fulfils: (TopicHash) -> Bool
+    ) -> Bool {
         environmentBytes.contains { environment in
-            environment.withUnsafeBytes { fulfils(TopicHash(bundleID: bundleID, environment: $0)) }
+            environment.withUnsafeBytes { fulfils(TopicHash(bundleID: bundleID, environment: $0, salt: salt)) }
         }
     }
 
@@ -148,17 +187,17 @@ final class TopicDirectory {
     /// Counts the bundles without a certificate anew, and makes topics of those that have waited for one.
     ///
     /// - Parameter isBusy: the account has records; one without leaves its room to others.
-    /// - Returns: the new topics' accounts, by the hashes of the cursors that their bundles have had.
-    func recount(isBusy: (TopicAccount) -> Bool) -> [(hash: TopicHash, account: TopicAccount)] {
+    /// - Returns: the new topics' accounts, by the names of the cursors that their bundles have had.
+    func recount(isBusy: (TopicAccount) -> Bool) -> [(name: Spelling, account: TopicAccount)] {
         withoutCertificate = accounts.count { account in
             guard let topic = account.topic else { return false }
             return !hasCertificate(topic.environment, topic.bundleID) && isBusy(account)
         }
-        var found: [(hash: TopicHash, account: TopicAccount)] = []
-        for (hash, name) in strangers.sorted(by: { $0.key < $1.key }) {
-            guard let account = try? account(of: name, hash) else { continue }
-            strangers[hash] = nil
-            found.append((hash, account))
+        var found: [(name: Spelling, account: TopicAccount)] = []
+        for (spelling, name) in strangers.sorted(by: { $0.key < $1.key }) {
+            guard let account = try? account(of: name, spelling) else { continue }
+            strangers[spelling] = nil
+            found.append((spelling, account))
         }
         return found
     }
@@ -171,19 +210,19 @@ final class TopicDirectory {
     }
 
     /// The bundle has a cursor of its own while it has no topic.
-    private func isKept(_ name: Name, _ hash: TopicHash) -> Bool {
-        if strangers[hash] != nil { return true }
+    private func isKept(_ name: Name, _ spelling: Spelling) -> Bool {
+        if strangers[spelling] != nil { return true }
         guard strangers.count < Self.mostStrangers else { return false }
-        strangers[hash] = name
+        strangers[spelling] = name
         return true
     }
 
     /// The account of a bundle, made on first use; nil: there is no room yet.
     ///
     /// - Throws: too many bundles are on a default key.
-    private func account(of name: Name, _ hash: TopicHash) throws(RecordRefusal) -> TopicAccount? {
+    private func account(of name: Name, _ spelling: Spelling) throws(RecordRefusal) -> TopicAccount? {
         if let known = indices[name] {
-            hashes[hash] = known
+            spellings[spelling] = known
             return accounts[Int(known)]
         }
         guard accounts.count < Self.mostTopics else { return nil }
@@ -202,7 +241,7 @@ final class TopicDirectory {
         if !isThere || account.topic?.control.slowsDown == true { account.feeding = .nothing }
         accounts.append(account)
         indices[name] = index
-        hashes[hash] = index
+        spellings[spelling] = index
         return account
     }
 

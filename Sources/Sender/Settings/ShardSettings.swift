@@ -41,6 +41,8 @@ struct ShardSettings: Sendable {
     var nearBytes = ShardLimits.nearBytes
     /// Room for tokens that the gateway accepted, of a topic with invalid ones: the logarithm of its buckets of eight.
     var acceptedTokenBits = 16
+    /// The key of topics' hashes in a partition that has none yet.
+    var newSalt: @Sendable () -> TopicSalt = { .none }
     /// UNIX milliseconds now.
     var unixMilliseconds: @Sendable () -> Int64
     /// 64 uniformly random bits.

@@ -5,9 +5,12 @@ import Synchronization
 ///
 /// Written after failures and recoveries, not per notification; the lock is held for nanoseconds. From any thread.
 final class SharedTopicHealth: Sendable {
+    /// Tells the topic from all others of the process.
+    let number: UInt64
     private let health: Mutex<TopicHealth>
 
-    init(_ health: TopicHealth) {
+    init(_ health: TopicHealth, number: UInt64) {
+        self.number = number
         self.health = Mutex(health)
     }
 
@@ -55,7 +58,7 @@ final class TopicHealthRegistry: Sendable {
         let name = Name(environment: environment, bundleID: bundleID)
         return known.withLock { known in
             if let topic = known.topics[name] { return topic }
-            let made = SharedTopicHealth(TopicHealth(limits: known.limits))
+            let made = SharedTopicHealth(TopicHealth(limits: known.limits), number: UInt64(known.topics.count))
             known.topics[name] = made
             return made
         }

@@ -62,7 +62,7 @@ final class Topic {
         self.settings = settings
         self.health = health
         self.deadTokens = deadTokens
-        budgetNumber = TopicHash(bundleID: bundleID, environment: environment).value
+        budgetNumber = health.number
         tokens = TokenTable.Space(environment: environment, bundleID: bundleID)
         requestKey = FingerprintKey(.request, environment: environment, bundleID: bundleID)
         windowKey = FingerprintKey(.window, environment: environment, bundleID: bundleID)
