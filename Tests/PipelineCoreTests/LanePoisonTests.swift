@@ -21,6 +21,7 @@ import Testing
                     sequence: 0,
                     status: .unknown,
                     rule: .isolate,
+                    isNamed: false,
                     wasPresumed: false,
                     isBehindAcceptance: false
                 )

@@ -1,4 +1,5 @@
 import APNsProtocol
+import Foundation
 import PipelineCore
 import PushSchemas
 import PushTopics
@@ -104,5 +105,60 @@ struct RefusedContentTests {
         bench.gateway.silent = []
         bench.wait(milliseconds: 4000)
         #expect(published() == ["1/0", "0/0-1"])
+    }
+
+    // MARK: Content that is refused to every token
+
+    private func letters(of bench: ShardBench) -> [String] {
+        bench.producer.messages(of: "push.dead-letters").map { letter in
+            "\(letter.header("source-offset") ?? "")/\(letter.header("token-indices") ?? "")"
+                + " \(letter.header("reason") ?? "")"
+        }
+    }
+
+    @Test(
+        "Content that is refused to three tokens costs no more connections, and one dead letter",
+        arguments: [
+            (.unknown, 6), (.protocolError, 6), (.invalidPayloadSize, 3), (.missingPayload, 3),
+            (.missingDeviceToken, 3),
+        ] as [(APNsStatus, Int)]
+    )
+    func condemned(status: APNsStatus, answers: Int) throws {
+        let bench = ShardBench()
+        defer { bench.shard.leave() }
+        bench.gateway.answers[ShardBench.news] = { $0 < 200 ? status : nil }
+        bench.assign(0)
+        try bench.bring((ShardBench.news, Array(0..<200)))
+        bench.wait(milliseconds: 4000)
+        #expect(letters(of: bench) == ["0/0-199 gateway-status-\(status.rawValue)"])
+        #expect(bench.gateway.attempts.count == answers)
+        #expect(try bench.offsets(.deadLettered).count == 200)
+        // Other content goes, and the rest of the condemned, which comes later, goes not.
+        try bench.bring([
+            (ShardBench.news, request(to: Array(10..<20))), (ShardBench.news, request("other", to: [201, 202])),
+        ])
+        bench.wait(milliseconds: 4000)
+        #expect(bench.gateway.accepted(of: ShardBench.news) == [201, 202])
+        #expect(bench.gateway.attempts.count == answers + 1)
+        #expect(try bench.offsets(.deadLettered).count == 210)
+    }
+
+    private func request(_ text: String? = nil, to tokens: [UInt8]) -> PushSendRequest {
+        PushSendRequest.with {
+            if let text { $0.payload = Data(#"{"aps":{"alert":"\#(text)"}}"#.utf8) }
+            $0.packedTokens = Data(tokens.flatMap { Array(repeating: $0, count: 32) })
+        }
+    }
+
+    @Test("Content that was accepted for one token is refused to each of the others by itself")
+    func cleared() throws {
+        let bench = ShardBench()
+        defer { bench.shard.leave() }
+        bench.gateway.answers[ShardBench.news] = { $0 > 0 && $0 < 10 ? .invalidPayloadSize : nil }
+        bench.assign(0)
+        try bench.bring((ShardBench.news, Array(0..<20)))
+        bench.wait(milliseconds: 8000)
+        #expect(bench.gateway.accepted(of: ShardBench.news) == [0] + Array(10..<20))
+        #expect(letters(of: bench) == ["0/1-9 gateway-status-7"])
     }
 }

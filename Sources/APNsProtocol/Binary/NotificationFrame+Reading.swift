@@ -17,4 +17,18 @@ extension NotificationFrame {
         precondition(start + tokenBytes <= frame.count, "the frame is cut inside its token")
         return UnsafeRawBufferPointer(start: base + start, count: tokenBytes)
     }
+
+    /// Payload and priority inside such a frame: what does not depend on its token.
+    ///
+    /// - Parameter frame: the whole frame; traps when it is something else.
+    /// - Returns: the payload points into `frame` and is valid as long as that is.
+    public static func command2Content(
+        in frame: UnsafeRawBufferPointer
+    ) -> (payload: UnsafeRawBufferPointer, priority: UInt8) {
+        let start = command2TokenOffset + command2Token(in: frame).count + itemHeaderBytes
+        let behind = command2Bytes(tokenBytes: 0, payloadBytes: 0) - command2TokenOffset - itemHeaderBytes
+        precondition(start + behind <= frame.count, "the frame is cut behind its token")
+        let payload = UnsafeRawBufferPointer(rebasing: frame[start..<frame.count - behind])
+        return (payload, frame[frame.count - 1])
+    }
 }

@@ -278,6 +278,23 @@ public struct FrameLog: ~Copyable {
         return dropped
     }
 
+    /// Marks entries from `start` on as dropped if their references and frames satisfy a condition. Returns those
+    /// references, in order.
+    mutating func drop(
+        from start: UInt64,
+        where isMeant: (NotificationReference, _ frame: UnsafeRawBufferPointer) -> Bool
+    ) -> [NotificationReference] {
+        var dropped: [NotificationReference] = []
+        for sequence in max(start, head)..<max(start, tail) {
+            let slot = Int(truncatingIfNeeded: sequence & mask)
+            guard !entries[slot].isDropped, isMeant(entries[slot].reference, frame(at: sequence)) else { continue }
+            entries[slot].isDropped = true
+            dropped.append(entries[slot].reference)
+        }
+        droppedCount += dropped.count
+        return dropped
+    }
+
     /// Bytes of memory from one frame up to another, the unused ends of chunks included.
     ///
     /// - Parameters: `head ... tail`, the first not after the second.

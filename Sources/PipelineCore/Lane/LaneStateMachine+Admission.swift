@@ -23,4 +23,19 @@ extension LaneStateMachine {
         passDropped()
         return taken
     }
+
+    /// Takes notifications away that are not sent, of all assignments, by their frames too.
+    ///
+    /// - Parameters:
+    ///   - start: the sequence number of the first notification to look at.
+    ///   - isTaken: returns whether the notification goes elsewhere; it gets no outcome from this lane.
+    /// - Returns: the removed notifications, in order.
+    public mutating func takeWaiting(
+        from start: UInt64,
+        where isTaken: (NotificationReference, _ frame: UnsafeRawBufferPointer) -> Bool
+    ) -> [NotificationReference] {
+        let taken = log.drop(from: max(start, sentEnd), where: isTaken)
+        passDropped()
+        return taken
+    }
 }

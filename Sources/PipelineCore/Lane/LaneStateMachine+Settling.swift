@@ -33,10 +33,7 @@ extension LaneStateMachine {
         guard phase == .open else { return nothing }
         if answersSentinel(response) { return sentinelAnswered() }
         let rule = StatusRule(response.status)
-        guard
-            rule != .unattributable, let named = log.sequence(of: response.identifier),
-            named >= connectionStart, named < sentEnd
-        else {
+        guard rule != .unattributable, let named = sequence(named: response) else {
             // A shutdown blames no notification, so none may be suspected: an end of stream like any other.
             if rule == .acceptedLast { return ended(.failed, isSilent: false, now: now, random: random) }
             return unattributedAnswer(now: now, random: random)
@@ -57,6 +54,7 @@ extension LaneStateMachine {
                 sequence: named,
                 status: response.status,
                 rule: rule,
+                isNamed: true,
                 wasPresumed: named < wasSettled,
                 isBehindAcceptance: hasAccepted(before: named)
             )
@@ -78,6 +76,14 @@ extension LaneStateMachine {
     /// acknowledges. An answer that was on its way counts.
     public mutating func ending() {
         if phase == .open { isEnding = true }
+    }
+
+    /// The notification of the open connection that an answer names; nil: none.
+    public func sequence(named response: ErrorResponse) -> UInt64? {
+        guard let named = log.sequence(of: response.identifier), named >= connectionStart, named < sentEnd else {
+            return nil
+        }
+        return named
     }
 
     /// The connection, or the attempt to make one, ended without an answer. The fate of everything unsettled is unknown
@@ -234,6 +240,7 @@ extension LaneStateMachine {
             sequence: settledEnd,
             status: .unknown,
             rule: .isolate,
+            isNamed: false,
             wasPresumed: false,
             isBehindAcceptance: hasAccepted(before: settledEnd)
         )

@@ -11,6 +11,8 @@ public struct LaneVerdict: Equatable, Sendable {
         public var sequence: UInt64
         public var status: APNsStatus
         public var rule: StatusRule
+        /// An answer named the notification. Otherwise it was alone too often when a connection ended.
+        public var isNamed: Bool
         /// The notification had been presumed accepted before.
         public var wasPresumed: Bool
         /// The connection had accepted something before this notification.

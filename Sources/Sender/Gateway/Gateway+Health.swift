@@ -44,6 +44,7 @@ extension Gateway {
 
     /// Acts on the state of a topic's health.
     private func tend(_ lanes: TopicLanes, now: MonotonicTime) -> Event? {
+        lanes.refusedContents.expire(now: now)
         let random = settings.randomBits
         let shard = shard
         let waitsForBudget = lanes.sending == .probing && !isHeld && lanes.transport.isWaitingForBudget

@@ -18,7 +18,11 @@ extension Gateway: GatewayLaneDelegate {
         settle(verdict.presumed, of: lane, lanes.topic, .presumed)
         settle(verdict.unknown, of: lane, lanes.topic, .unknown)
         lanes.binary.accepted(verdict.confirmed, of: lane)
-        if !verdict.isPresumedByPolicy { lanes.binary.accepted(verdict.presumed, of: lane) }
+        clearContents(verdict.confirmed, of: lane, lanes)
+        if !verdict.isPresumedByPolicy {
+            lanes.binary.accepted(verdict.presumed, of: lane)
+            clearContents(verdict.presumed, of: lane, lanes)
+        }
         lanes.counters.resent += verdict.resent
         lanes.counters.accepted += accepted
         let presumedWrong = lane.machine.log.liveCount(in: verdict.presumedWrong)
@@ -37,6 +41,9 @@ extension Gateway: GatewayLaneDelegate {
             logger.warning("presumed notifications were not accepted after all", metadata: metadata)
         }
         if let refusal = verdict.refused { settle(refusal, of: lane, lanes) }
+        // Notifications that were handed over wait again.
+        if verdict.resent > 0 { lanes.sweptEnds[lane.number] = nil }
+        endCondemned(of: lanes)
     }
 
     private func settle(_ range: Range<UInt64>, of lane: GatewayLane, _ topic: Topic, _ outcome: OutcomeKind) {
@@ -82,15 +89,8 @@ extension Gateway: GatewayLaneDelegate {
             tombstones.add(refused)
         case .deadLetter, .isolate:
             health.change { $0.contentRefused(shard: shard, now: now) }
-            outcomes.deadLetter(
-                entry.reference,
-                status: status,
-                RecordRefusal(
-                    reason: "gateway-status-\(status)",
-                    detail: "the gateway refused the notification: \(refusal.status)"
-                ),
-                now: now
-            )
+            deadLetter(entry.reference, refusal.status)
+            proveRefused(refusal, of: lane, lanes)
         case .retry, .stopTopic, .acceptedLast, .unattributable:
             outcomes.settle(entry.reference, .rejected, status: status, reason: "gateway-status-\(status)")
         }
@@ -151,6 +151,9 @@ extension Gateway: GatewayLaneDelegate {
             lanes.topic.health.change { $0.failed(.topicRefused, now: now, random: random) }
         }
         if rule == .rejectToken { lanes.binary.noteInvalidToken(now: now) }
+        if rule == .deadLetter || rule == .isolate, let named = lane.machine.sequence(named: response) {
+            suspectContent(at: named, of: lane, lanes)
+        }
         guard logger.logLevel <= .info else { return }
         var metadata = metadata(lane)
         metadata["status"] = .stringConvertible(response.status.rawValue)

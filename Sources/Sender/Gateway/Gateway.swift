@@ -116,6 +116,7 @@ final class Gateway {
         guard !isHeld else { return }
         let now = clock()
         for case let topic? in topics {
+            endCondemned(of: topic)
             topic.transport.pump(now: now, isMoreAtHand: isMoreAtHand)
         }
     }
