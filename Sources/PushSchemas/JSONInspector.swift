@@ -2,8 +2,11 @@
 /// to it, the finding and the cure; and the tokens that are plain strings.
 ///
 /// Only of values that could not be decoded. Holds nothing of a value beyond names of fields.
-struct JSONInspector {
+final class JSONInspector {
     typealias Fault = JSONScanner.Fault
+
+    /// The longest key of a map that is told as it is.
+    private static let keyBytes = 64
 
     /// Plain strings in place of tokens, with their quotes; in order.
     private(set) var plainStrings: [(text: Range<Int>, field: String)] = []
@@ -13,7 +16,7 @@ struct JSONInspector {
     ///
     /// - Returns: the first fault; nil: none is known.
     static func inspect(_ bytes: UnsafeRawBufferPointer, _ shape: JSONMessageShape) -> (JSONInspector, Fault?) {
-        var inspector = JSONInspector(bytes: bytes)
+        let inspector = JSONInspector(bytes: bytes)
         do throws(Fault) {
             var scanner = JSONScanner(bytes)
             let kind = try scanner.kind()
@@ -51,17 +54,15 @@ struct JSONInspector {
     /// - Parameters:
     ///   - path: of the message, empty or with a point at its end.
     ///   - depth: of the message itself; the value is 1.
-    private mutating func readMessage(
+    private func readMessage(
         _ scanner: inout JSONScanner,
         _ shape: JSONMessageShape,
         _ path: String,
         depth: Int
     ) throws(Fault) {
-        var inspector = self
-        defer { self = inspector }
         var alternative: String?
         try scanner.readObject { scanner, key throws(Fault) in
-            guard let name = inspector.name(key) else { return try scanner.skipValue(depth: depth + 1) }
+            guard let name = name(key) else { return try scanner.skipValue(depth: depth + 1) }
             guard let field = shape.field(name) else {
                 throw Fault(finding: "'\(path)\(printable(name))' is no field\(Self.cure(of: name, in: shape))")
             }
@@ -73,14 +74,14 @@ struct JSONInspector {
                 }
                 alternative = name
             }
-            try inspector.read(&scanner, field.shape, path + name, field.name, depth: depth + 1)
+            try read(&scanner, field.shape, path + name, field.name, depth: depth + 1)
         }
     }
 
     /// - Parameters:
     ///   - path: of the value, as the publisher wrote it.
     ///   - field: the schema's name of the field that the value stands in.
-    private mutating func read(
+    private func read(
         _ scanner: inout JSONScanner,
         _ shape: JSONShape,
         _ path: String,
@@ -108,21 +109,19 @@ struct JSONInspector {
             try readMessage(&scanner, message, path + ".", depth: depth)
         case .list(let element):
             guard kind == .list else { throw wrong() }
-            var inspector = self
-            defer { self = inspector }
             try scanner.readList { scanner, index throws(Fault) in
                 let path = "\(path)[\(index)]"
                 guard try scanner.kind() != .null else { throw Fault(finding: "'\(path)' is null") }
-                try inspector.read(&scanner, element, path, field, depth: depth + 1)
+                try read(&scanner, element, path, field, depth: depth + 1)
             }
         case .map(let element):
             guard kind == .object else { throw wrong() }
-            var inspector = self
-            defer { self = inspector }
             try scanner.readObject { scanner, key throws(Fault) in
-                let path = "\(path).\(inspector.name(key).map(printable) ?? "…")"
+                // A key may be as long as the record, and each field inside has the path to it.
+                let key = key.count <= Self.keyBytes ? name(key).map(printable) : nil
+                let path = "\(path).\(key ?? "…")"
                 guard try scanner.kind() != .null else { throw Fault(finding: "'\(path)' is null") }
-                try inspector.read(&scanner, element, path, field, depth: depth + 1)
+                try read(&scanner, element, path, field, depth: depth + 1)
             }
         case .object:
             guard kind == .object else { throw wrong() }

@@ -25,6 +25,8 @@ final class JSONMessageShape: Sendable {
     let name: String
     /// By the name of the schema.
     let fields: [(name: String, shape: JSONShape)]
+    /// Their names in the JSON mapping, in the same order.
+    private let jsonNames: [String]
     /// Fields of which only one may be set.
     let alternatives: [String]
     /// The field that a plain string stands for; nil: none is accepted.
@@ -38,6 +40,7 @@ final class JSONMessageShape: Sendable {
     ) {
         self.name = name
         self.fields = fields
+        jsonNames = fields.map { Self.jsonName($0.name) }
         self.alternatives = alternatives
         self.plainString = plainString
     }
@@ -59,7 +62,8 @@ final class JSONMessageShape: Sendable {
 
     /// The field of either name; nil: there is none.
     func field(_ key: String) -> (name: String, shape: JSONShape)? {
-        fields.first { $0.name == key || Self.jsonName($0.name) == key }
+        let index = fields.firstIndex { $0.name == key } ?? jsonNames.firstIndex(of: key)
+        return index.map { fields[$0] }
     }
 }
 

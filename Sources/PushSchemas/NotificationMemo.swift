@@ -4,6 +4,13 @@ public final class DecodedNotification: Sendable {
     public let message: PushNotification
 
     init(_ message: PushNotification) { self.message = message }
+
+    /// Throws `valueUndecodable`.
+    convenience init(decoding bytes: UnsafeRawBufferPointer) throws(RecordError) {
+        var message = PushNotification()
+        try RequestDecoding.merge(bytes, into: &message)
+        self.init(message)
+    }
 }
 
 /// The structured notification that was decoded last, for the next record with the same bytes: what is meant for
@@ -11,21 +18,35 @@ public final class DecodedNotification: Sendable {
 ///
 /// Not thread-safe: each reader of records has its own.
 public final class NotificationMemo {
-    private var bytes: [UInt8] = []
+    /// The form that ``last`` was decoded from; nil: it came as JSON.
+    private var bytes: [UInt8]?
     private var last: DecodedNotification?
 
     public init() {}
 
-    /// Decodes a notification, if it is not the last one.
-    ///
-    /// - Throws: `valueUndecodable`; the last one stays.
-    func notification(of bytes: UnsafeRawBufferPointer) throws(RecordError) -> DecodedNotification {
-        if let last, bytes.elementsEqual(self.bytes) { return last }
-        var message = PushNotification()
-        try RequestDecoding.merge(bytes, into: &message)
+    /// The last notification, if these are its bytes.
+    func known(_ bytes: UnsafeRawBufferPointer) -> DecodedNotification? {
+        guard let last, let known = self.bytes, known.count == bytes.count, bytes.elementsEqual(known) else {
+            return nil
+        }
+        return last
+    }
+
+    /// Keeps a notification in place of the last one.
+    func keep(_ notification: DecodedNotification, of bytes: UnsafeRawBufferPointer) {
+        var kept = self.bytes ?? []
+        self.bytes = nil
+        kept.removeAll(keepingCapacity: true)
+        kept.append(contentsOf: bytes)
+        self.bytes = kept
+        last = notification
+    }
+
+    /// The last notification if it is the same, else this one, which takes its place.
+    func notification(_ message: PushNotification) -> DecodedNotification {
+        if let last, last.message == message { return last }
         let decoded = DecodedNotification(message)
-        self.bytes.removeAll(keepingCapacity: true)
-        self.bytes.append(contentsOf: bytes)
+        bytes = nil
         last = decoded
         return decoded
     }

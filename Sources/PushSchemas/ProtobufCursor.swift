@@ -33,6 +33,15 @@ struct ProtobufCursor {
     /// The bytes that were not read yet.
     var rest: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: bytes[position...]) }
 
+    /// The bytes are fields one after the other, whatever is in them.
+    static func isWellFormed(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        var cursor = ProtobufCursor(bytes)
+        while !cursor.isAtEnd {
+            guard let tag = cursor.readTag(), cursor.skip(tag) else { return false }
+        }
+        return true
+    }
+
     /// The next field's number and wire type. Nil: malformed.
     mutating func readTag() -> Tag? {
         guard let key = readVarint(), let key = UInt32(exactly: key), key >> 3 != 0,

@@ -15,14 +15,20 @@ public enum RecordFault: String, Sendable, CaseIterable {
     case valueEmpty = "value-empty"
     /// The value is not the message that the topic carries.
     case valueUndecodable = "value-undecodable"
+    /// The value is too long, or as JSON has too many values.
+    case valueTooLarge = "value-too-large"
     /// The request carries neither a payload nor a notification.
     case payloadMissing = "payload-missing"
+    /// The notification has more fields than any payload has room for.
+    case notificationTooLarge = "notification-too-large"
     /// A token has values of its own, and the request has no structured notification that they could change.
     case overridesMisplaced = "overrides-misplaced"
     /// The request carries neither a token nor a channel.
     case tokensMissing = "tokens-missing"
     /// The request carries more than one of `tokens`, `packed_tokens` and `channel`: an index would be ambiguous.
     case tokensAmbiguous = "tokens-ambiguous"
+    /// The request carries more tokens than one record may.
+    case tokensTooMany = "tokens-too-many"
     /// `packed_tokens` is not a multiple of 32 bytes.
     case packedTokensLength = "packed-tokens-length"
     /// `expiration` does not fit the 32 bits that the gateway takes.

@@ -10,8 +10,8 @@ public enum RequestDecoding {
     /// fields are kept when binary and refused as JSON, where they are nearly always typing errors. A token that is a
     /// plain string in JSON is taken for its hexadecimal digits.
     ///
-    /// Throws `valueEmpty` (an empty value would decode as an empty message, and a tombstone is no request) or
-    /// `valueUndecodable`.
+    /// Throws `valueEmpty` (an empty value would decode as an empty message, and a tombstone is no request),
+    /// `valueUndecodable`, or for JSON `valueTooLarge` or `notificationTooLarge`.
     public static func decode<M: Message>(
         _ type: M.Type = M.self,
         from value: UnsafeRawBufferPointer,
@@ -27,11 +27,27 @@ public enum RequestDecoding {
                 throw notBinary(M.protoMessageName, value)
             }
         case .json:
+            try check(JSONSize(of: value))
             do {
                 return try M(jsonUTF8Bytes: BorrowedBytes(value))
             } catch {
                 return try mended(value, "\(error)")
             }
+        }
+    }
+
+    private static func check(_ size: JSONSize) throws(RecordError) {
+        guard size.values <= JSONSize.limit else {
+            throw RecordError(
+                .valueTooLarge,
+                "the JSON has \(size.values) values; \(JSONSize.limit) are allowed: split the tokens over several records"
+            )
+        }
+        guard size.notificationValues <= NotificationSize.fieldLimit else {
+            throw RecordError(
+                .notificationTooLarge,
+                "'notification' has \(size.notificationValues) values; \(NotificationSize.fieldLimit) are allowed"
+            )
         }
     }
 
@@ -57,7 +73,7 @@ public enum RequestDecoding {
             RecordError(.valueUndecodable, "not a \(M.protoMessageName) in JSON: \(text)")
         }
         let first = value.first { $0 != 0x20 && $0 != 0x0A && $0 != 0x0D && $0 != 0x09 }
-        if first != UInt8(ascii: "{"), (try? M(serializedBytes: BorrowedBytes(value))) != nil {
+        if first != UInt8(ascii: "{"), ProtobufCursor.isWellFormed(value) {
             throw fault("looks like Protobuf: is the header content-type wrong?")
         }
         guard let shape = JSONMessageShape.shape(of: M.protoMessageName) else { throw fault(failure) }

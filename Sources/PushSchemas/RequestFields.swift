@@ -27,6 +27,8 @@ struct RequestFields {
     private(set) var environment = UnsafeRawBufferPointer(start: nil, count: 0)
     private(set) var payload = UnsafeRawBufferPointer(start: nil, count: 0)
     private(set) var notification: DecodedNotification?
+    /// Of the notification, not decoded yet.
+    private var parts = NotificationParts()
     private(set) var expiration: Int64 = 0
     private(set) var hasExpiration = false
     /// 0: not said.
@@ -50,13 +52,21 @@ struct RequestFields {
 
     private let memo: NotificationMemo?
 
-    /// - Parameter memo: of a reader of many records; nil: there is none.
-    init(memo: NotificationMemo?) { self.memo = memo }
+    /// - Parameters:
+    ///   - memo: of a reader of many records; nil: there is none.
+    ///   - notification: known already; nil: it stands in the message, if there is one.
+    init(memo: NotificationMemo?, notification: DecodedNotification?) {
+        self.memo = memo
+        self.notification = notification
+    }
 
-    /// Reads `message` from end to end. Throws `valueUndecodable`.
+    /// Reads `message` from end to end.
+    ///
+    /// Throws `valueUndecodable`, `notificationTooLarge` or `tokensTooMany`.
     mutating func read(_ message: UnsafeRawBufferPointer) throws(RecordError) {
         do throws(RecordError) {
             try readFields(message)
+            if let decoded = try parts.take(memo) { notification = decoded }
         } catch {
             throw error == Self.malformed ? RequestDecoding.notBinary("SendRequest", message) : error
         }
@@ -69,17 +79,18 @@ struct RequestFields {
             switch (tag.field, tag.wireType) {
             case (Field.requestID, .delimited): requestID = try Self.readString(&cursor)
             case (Field.environment, .delimited): environment = try Self.readString(&cursor)
-            case (Field.payload, .delimited): setPayload(try Self.readBytes(&cursor))
-            case (Field.payloadJSON, .delimited): setPayload(try Self.readString(&cursor))
+            case (Field.payload, .delimited): try setPayload(try Self.readBytes(&cursor))
+            case (Field.payloadJSON, .delimited): try setPayload(try Self.readString(&cursor))
             case (Field.notification, .delimited):
                 // One of the three is set: the last one wins, and takes the others away.
                 payload = UnsafeRawBufferPointer(start: nil, count: 0)
-                try mergeNotification(try Self.readBytes(&cursor))
+                try parts.append(try Self.readBytes(&cursor))
             case (Field.packedTokens, .delimited):
                 let packed = try Self.readBytes(&cursor)
                 packedTokens = packed.isEmpty ? nil : packed
             case (Field.tokens, .delimited):
                 tokenCount += 1
+                guard tokenCount <= SendRequestView.tokenLimit else { throw Self.tooManyTokens }
                 lastToken = try Self.readToken(try Self.readBytes(&cursor), hasOverrides: &hasOverrides)
                 if case .hexadecimal(let digits) = lastToken { hexadecimalBytes += digits.count }
             case (Field.expiration, .varint):
@@ -102,20 +113,10 @@ struct RequestFields {
         }
     }
 
-    private mutating func setPayload(_ bytes: UnsafeRawBufferPointer) {
+    /// Takes the notification away, which has to be one all the same.
+    private mutating func setPayload(_ bytes: UnsafeRawBufferPointer) throws(RecordError) {
         payload = bytes
-        notification = nil
-    }
-
-    /// A message that comes several times is merged, as Protobuf says.
-    private mutating func mergeNotification(_ part: UnsafeRawBufferPointer) throws(RecordError) {
-        if notification == nil, let memo {
-            notification = try memo.notification(of: part)
-        } else {
-            var message = notification?.message ?? PushNotification()
-            try RequestDecoding.merge(part, into: &message)
-            notification = DecodedNotification(message)
-        }
+        _ = try parts.take(memo)
     }
 
     /// Checks the fields against the rules of the schema.
@@ -238,6 +239,13 @@ struct RequestFields {
         let bytes = try readBytes(&cursor)
         guard isValidUTF8(bytes) else { throw RecordError(.valueUndecodable, "a text field is not UTF-8") }
         return bytes
+    }
+
+    private static var tooManyTokens: RecordError {
+        RecordError(
+            .tokensTooMany,
+            "the request carries more than \(SendRequestView.tokenLimit) tokens; split them over several records"
+        )
     }
 
     private static var malformed: RecordError {

@@ -4,9 +4,9 @@ extension SendRequestView {
     /// `value` must outlive the view. A fault of the whole request throws; a fault of one token only is that token's
     /// (`TokenView.fault`).
     ///
-    /// Throws `valueEmpty`, `valueUndecodable`, `payloadMissing`, `tokensMissing`, `tokensAmbiguous`,
-    /// `packedTokensLength`, `overridesMisplaced`, `expirationOutOfRange`, `priorityInvalid`, `coalescingKeyTooLong` or
-    /// `reportInvalid`.
+    /// Throws `valueEmpty`, `valueUndecodable`, `valueTooLarge`, `notificationTooLarge`, `payloadMissing`,
+    /// `tokensMissing`, `tokensTooMany`, `tokensAmbiguous`, `packedTokensLength`, `overridesMisplaced`,
+    /// `expirationOutOfRange`, `priorityInvalid`, `coalescingKeyTooLong` or `reportInvalid`.
     ///
     /// - Parameter memo: of a reader of many records; nil: a notification is decoded in any case.
     public init(
@@ -18,10 +18,16 @@ extension SendRequestView {
         let (value, contentType) = try ConfluentFrame.open(value, as: contentType)
         switch contentType {
         case .protobuf:
-            try self.init(binary: value, owned: nil, memo)
+            try self.init(binary: value, owned: nil, memo: memo)
         case .json:
             // Off the hot path: by way of the message and its binary form, so that one reader judges both.
-            let request = try RequestDecoding.decode(PushSendRequest.self, from: value, as: .json)
+            var request = try RequestDecoding.decode(PushSendRequest.self, from: value, as: .json)
+            var notification: DecodedNotification?
+            if case .notification(let message) = request.content {
+                // It stays as it is: each level of nesting would measure all those inside it again.
+                notification = memo?.notification(message) ?? DecodedNotification(message)
+                request.content = nil
+            }
             let encoded: [UInt8]
             do {
                 encoded = try request.serializedBytes()
@@ -30,7 +36,7 @@ extension SendRequestView {
             }
             let owned = UnsafeMutableRawBufferPointer.allocate(byteCount: encoded.count, alignment: 1)
             owned.copyBytes(from: encoded)
-            try self.init(binary: UnsafeRawBufferPointer(owned), owned: owned, memo)
+            try self.init(binary: UnsafeRawBufferPointer(owned), owned: owned, notification)
         }
     }
 
@@ -38,9 +44,10 @@ extension SendRequestView {
     private init(
         binary message: UnsafeRawBufferPointer,
         owned: UnsafeMutableRawBufferPointer?,
-        _ memo: NotificationMemo?
+        _ notification: DecodedNotification? = nil,
+        memo: NotificationMemo? = nil
     ) throws(RecordError) {
-        var fields = RequestFields(memo: memo)
+        var fields = RequestFields(memo: memo, notification: notification)
         do throws(RecordError) {
             try fields.read(message)
             try fields.check()

@@ -10,6 +10,9 @@ public struct SendRequestView {
     /// The length of a token in `packed_tokens`. [13]
     public static let packedTokenBytes = 32
 
+    /// The most tokens of a request: as many as fit into the longest record, packed. [ours]
+    public static let tokenLimit = 32_768
+
     /// The longest coalescing key. [ours]
     public static let coalescingKeyBytes = 255
 

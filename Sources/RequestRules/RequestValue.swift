@@ -8,7 +8,7 @@ package enum RequestValue {
     /// The refusal of a value with more bytes.
     package static func tooLarge(_ bytes: Int) -> RecordRefusal {
         RecordRefusal(
-            reason: "value-too-large",
+            reason: RecordFault.valueTooLarge.rawValue,
             detail: "the value has \(bytes) bytes; \(limitBytes) are allowed"
         )
     }

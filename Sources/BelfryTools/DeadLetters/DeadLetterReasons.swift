@@ -22,7 +22,9 @@ public enum DeadLetterReasons {
         "value-undecodable":
             "The value is not the Kafka topic's message in Protobuf or JSON, bare or in Confluent's frame. The detail "
             + "names the fault: a field, or JSON without the header content-type. Publish corrected.",
-        "value-too-large": "The record is larger than 1 MiB. Split the tokens over several records.",
+        "value-too-large":
+            "The record is larger than 1 MiB, or its JSON has more than 65,536 values. Split the tokens over several "
+            + "records.",
         "headers-too-large":
             "The record's headers have more than 16 KiB, or cannot be read. Publish with those that are passed on.",
         "environment-unknown": "The environment is not configured. Correct its name, or configure it and replay.",
@@ -31,11 +33,14 @@ public enum DeadLetterReasons {
         "payload-invalid":
             "The payload is no JSON of the right form, or too long; the detail says where. Publish corrected.",
         "notification-invalid": "A field of the notification is wrong; the detail names it. Publish corrected.",
+        "notification-too-large":
+            "The notification has more values than any payload has room for. Look at the publisher.",
         "overrides-misplaced":
             "Tokens have a badge, locale or loc_args beside a payload in bytes. Publish a notification in parts.",
         "sensitive-data":
             "A payment card or social-security number in what users see; the detail says where. Publish without it.",
         "tokens-missing": "The request names neither tokens nor a channel. Look at the publisher.",
+        "tokens-too-many": "The request has more than 32,768 tokens. Split them over several records.",
         "tokens-ambiguous": "The request names tokens in two ways. Use one.",
         "packed-tokens-length": "packed_tokens is no multiple of 32 bytes. Longer tokens belong into tokens.",
         "token-missing": "A token is empty. Look at the publisher's data.",

@@ -125,8 +125,8 @@ public nonisolated struct PushSendRequest: Sendable {
     set {content = .notification(newValue)}
   }
 
-  /// The tokens one by one; at least one, unless `packed_tokens` or `channel` is set. All are of the key's shard. A
-  /// token's index, which outcomes and dead letters name, is its position here, from 0.
+  /// The tokens one by one; at least one, unless `packed_tokens` or `channel` is set, and at most 32,768. All are of the
+  /// key's shard. A token's index, which outcomes and dead letters name, is its position here, from 0.
   public var tokens: [PushDeviceToken] = []
 
   /// Tokens of 32 bytes each, end to end: decodes many times faster than `tokens`. A multiple of 32 bytes. A token's
