@@ -13,9 +13,7 @@ extension JSONMembers {
         depth: Int
     ) throws(NotificationFault) {
         for (key, value) in fields.fields.sorted(by: { $0.key < $1.key }) {
-            var text = JSONText()
-            try text.append(value, path: path, depth: depth)
-            append(key) { $0.append(json: text.bytes) }
+            try append(key) { text throws(NotificationFault) in try text.append(value, path: path, depth: depth) }
         }
     }
 }
@@ -32,10 +30,16 @@ extension JSONText {
         guard depth <= PayloadScanner.depthLimit else {
             throw NotificationFault(path, "is nested deeper than the payload's \(PayloadScanner.depthLimit) levels")
         }
-        var members = JSONMembers()
-        try members.append(fieldsOf: fields, path: path, depth: depth)
+        // In place: what is nested deep would be copied once for each level.
         append(raw: "{")
-        append(json: members.bytes)
+        var isFirst = true
+        for (key, value) in fields.fields.sorted(by: { $0.key < $1.key }) {
+            if !isFirst { append(raw: ",") }
+            isFirst = false
+            append(key)
+            append(raw: ":")
+            try append(value, path: path, depth: depth)
+        }
         append(raw: "}")
     }
 

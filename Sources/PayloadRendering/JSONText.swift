@@ -7,6 +7,9 @@ struct JSONText {
     /// - Parameter bytes: room for as many.
     init(bytes count: Int) { bytes.reserveCapacity(count) }
 
+    /// - Parameter text: the content of a string.
+    init(escaped text: ArraySlice<UInt8>) { bytes = Array(text) }
+
     /// Appends text of the format itself.
     mutating func append(raw text: StaticString) {
         text.withUTF8Buffer { bytes.append(contentsOf: $0) }
@@ -15,6 +18,12 @@ struct JSONText {
     /// Appends a string with its quotes.
     mutating func append(_ text: String) {
         bytes.append(UInt8(ascii: "\""))
+        append(contentOf: text)
+        bytes.append(UInt8(ascii: "\""))
+    }
+
+    /// Appends what stands between the quotes of a string.
+    mutating func append(contentOf text: String) {
         var text = text
         text.withUTF8 { utf8 in
             // Most texts need no escapes.
@@ -24,6 +33,12 @@ struct JSONText {
                 for byte in utf8 { append(escaping: byte) }
             }
         }
+    }
+
+    /// Appends a string, of which the content is given, with its quotes.
+    mutating func append(escaped text: JSONText) {
+        bytes.append(UInt8(ascii: "\""))
+        append(json: text.bytes)
         bytes.append(UInt8(ascii: "\""))
     }
 
@@ -53,8 +68,8 @@ struct JSONText {
     }
 
     /// The bytes that a text takes between its quotes.
-    static func escapedBytes(of text: some StringProtocol) -> Int {
-        text.utf8.reduce(0) { $0 + escapedBytes(of: $1) }
+    static func escapedBytes(of text: some Sequence<UInt8>) -> Int {
+        text.reduce(0) { $0 + escapedBytes(of: $1) }
     }
 
     private static func escapedBytes(of byte: UInt8) -> Int {
@@ -89,14 +104,17 @@ struct JSONMembers {
     private(set) var count = 0
 
     var bytes: [UInt8] { text.bytes }
-    var isEmpty: Bool { bytes.isEmpty }
+    var isEmpty: Bool { count == 0 }
 
     /// Appends a key; `value` writes what it stands for.
-    mutating func append(_ key: String, _ value: (inout JSONText) -> Void) {
+    mutating func append<Failure: Error>(
+        _ key: String,
+        _ value: (inout JSONText) throws(Failure) -> Void
+    ) throws(Failure) {
         if !isEmpty { text.append(raw: ",") }
         text.append(key)
         text.append(raw: ":")
-        value(&text)
+        try value(&text)
         count += 1
     }
 

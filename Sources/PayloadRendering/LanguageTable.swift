@@ -10,11 +10,13 @@ package struct LanguageTable: Sendable {
     /// The bytes that fit into a number.
     private static let packedBytes = 8
 
-    /// Tags of up to eight bytes, packed into a number, with the number of their language: nearly all in use.
+    /// Tags of up to eight bytes, packed into a number, ascending, with the number of their language: nearly all in
+    /// use. A record may ask for the language of tens of thousands of tokens, hence the order.
     private var shortTags: [UInt64] = []
     private var shortNumbers: [Int] = []
     /// Bit n is set: some of them have n bytes.
     private var shortLengths: UInt16 = 0
+    /// Ascending.
     private var longTags: [[UInt8]] = []
     private var longNumbers: [Int] = []
 
@@ -27,15 +29,17 @@ package struct LanguageTable: Sendable {
     mutating func insert(_ tag: String, number: Int) -> Bool {
         let tag = tag.utf8.map(Self.folded)
         guard tag.count <= Self.packedBytes else {
-            guard !longTags.contains(tag) else { return false }
-            longTags.append(tag)
-            longNumbers.append(number)
+            let place = longTags.firstPlace { $0.lexicographicallyPrecedes(tag) }
+            guard place == longTags.count || longTags[place] != tag else { return false }
+            longTags.insert(tag, at: place)
+            longNumbers.insert(number, at: place)
             return true
         }
         let packed = Self.packed(tag[...])
-        guard !shortTags.contains(packed) else { return false }
-        shortTags.append(packed)
-        shortNumbers.append(number)
+        let place = shortTags.firstPlace { $0 < packed }
+        guard place == shortTags.count || shortTags[place] != packed else { return false }
+        shortTags.insert(packed, at: place)
+        shortNumbers.insert(number, at: place)
         shortLengths |= 1 << tag.count
         return true
     }
@@ -69,9 +73,8 @@ package struct LanguageTable: Sendable {
             var end = length
             if length > Self.tagLimitBytes { end = tag.lastIndex(of: UInt8(ascii: "-")) ?? 0 }
             while end > Self.packedBytes {
-                if let index = longTags.firstIndex(where: { $0.elementsEqual(tag[..<end]) }) {
-                    return longNumbers[index]
-                }
+                let place = longTags.firstPlace { $0.lexicographicallyPrecedes(tag[..<end]) }
+                if place < longTags.count, longTags[place].elementsEqual(tag[..<end]) { return longNumbers[place] }
                 end = tag[..<end].lastIndex(of: UInt8(ascii: "-")) ?? 0
             }
             return number(ofShort: UnsafeRawBufferPointer(rebasing: locale[..<end]))
@@ -89,8 +92,9 @@ package struct LanguageTable: Sendable {
         var packed = Self.packed(locale.lazy.map(Self.folded))
         var length = locale.count
         while length > 0 {
-            if shortLengths >> length & 1 == 1, let index = shortTags.firstIndex(of: packed) {
-                return shortNumbers[index]
+            if shortLengths >> length & 1 == 1 {
+                let place = shortTags.firstPlace { $0 < packed }
+                if place < shortTags.count, shortTags[place] == packed { return shortNumbers[place] }
             }
             var removed: UInt64
             repeat {
@@ -112,5 +116,18 @@ package struct LanguageTable: Sendable {
         case UInt8(ascii: "_"): UInt8(ascii: "-")
         default: byte
         }
+    }
+}
+
+extension Array {
+    /// The first index of which a condition does not hold, which holds for all before it and for none behind it.
+    fileprivate func firstPlace(_ isBefore: (Element) -> Bool) -> Int {
+        var low = 0
+        var high = count
+        while low < high {
+            let middle = (low + high) / 2
+            if isBefore(self[middle]) { low = middle + 1 } else { high = middle }
+        }
+        return low
     }
 }

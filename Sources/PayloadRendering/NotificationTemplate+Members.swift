@@ -93,10 +93,8 @@ extension NotificationTemplate {
         _ path: String,
         to members: inout JSONMembers
     ) throws(NotificationFault) {
-        var text = JSONText()
         // The payload, `aps`, and the object itself.
-        try text.append(fields, path: path, depth: 3)
-        members.append(key) { $0.append(json: text.bytes) }
+        try members.append(key) { text throws(NotificationFault) in try text.append(fields, path: path, depth: 3) }
     }
 
     /// A number from 0 to 1.

@@ -1,3 +1,4 @@
+import APNsProtocol
 import PushSchemas
 
 /// A structured notification, checked, and made into payloads: one for each language, and for tokens that have a badge
@@ -8,9 +9,7 @@ import PushSchemas
 package struct NotificationTemplate: Sendable {
     package let languages: LanguageTable
     /// By number of the language; nil: no text.
-    private let alerts: [PushAlert?]
-    /// By number of the language: the member of `aps`, if there is any.
-    private let alertMembers: [JSONMembers]
+    private let alerts: [TemplateAlert?]
     /// Nil: the number stays as it is.
     package let badge: BadgeChange?
     /// The members of `aps` behind alert and badge.
@@ -51,8 +50,7 @@ package struct NotificationTemplate: Sendable {
             }
         }
         self.languages = languages
-        self.alerts = alerts
-        alertMembers = alerts.map { JSONMembers(of: $0) }
+        self.alerts = alerts.map { $0.map { TemplateAlert($0, shortens: notification.shorten) } }
         badge = try Self.badge(of: notification)
         rest = try Self.rest(of: notification)
         custom = try Self.custom(of: notification)
@@ -156,7 +154,21 @@ package struct NotificationTemplate: Sendable {
     }
 
     private func isNoticed(language: Int, number: UInt32?) -> Bool {
-        sounds || number != nil || !alertMembers[language].isEmpty
+        sounds || number != nil || hasAlert(language: language)
+    }
+
+    private func hasAlert(language: Int, arguments: [String] = []) -> Bool {
+        alerts[language].map { !$0.isEmpty(arguments: arguments) } ?? false
+    }
+
+    /// The push type of a payload, as `PushType(inferredFrom:)` reads it of its bytes.
+    package func pushType(language: Int = 0, overrides: TokenOverrides = TokenOverrides()) -> PushType {
+        // One with an event: without it there is none.
+        if isLiveActivity { return .liveactivity }
+        let disturbs =
+            sounds || (overrides.badge ?? commonNumber) != nil
+            || hasAlert(language: language, arguments: overrides.locArgs)
+        return wakesApp && !disturbs ? .background : .alert
     }
 
     // MARK: Payloads
@@ -179,23 +191,22 @@ package struct NotificationTemplate: Sendable {
         limitBytes: Int
     ) throws(NotificationFault) -> [UInt8] {
         let badge = overrides.badge ?? commonNumber
-        var own: PushAlert?
-        if !overrides.locArgs.isEmpty, var alert = alerts[language] {
-            alert.locArgs = overrides.locArgs
-            own = alert
+        let arguments = overrides.locArgs
+        let alert = alerts[language]
+        // Nothing is put together that does not fit: a body may have as many bytes as a record.
+        let bytes = self.bytes(alert: alert?.bytes(arguments: arguments) ?? 0, badge)
+        guard bytes > limitBytes else {
+            let whole = alert?.body?.bytes[...] ?? []
+            return assemble(alert?.members(arguments: arguments, body: whole, hasEllipsis: false), badge)
         }
-        let whole = assemble(own.map { JSONMembers(of: $0) } ?? alertMembers[language], badge)
-        guard whole.count > limitBytes else { return whole }
-        guard shortens, var alert = own ?? alerts[language], !alert.body.isEmpty else {
+        guard shortens, let alert, let body = alert.body else {
             let cure = shortens ? ", and there is no body that could be cut" : "; with 'shorten' the body would be cut"
-            throw tooLong(whole.count, limitBytes, cure)
+            throw tooLong(bytes, limitBytes, cure)
         }
-        let room = JSONText.escapedBytes(of: alert.body) - (whole.count - limitBytes)
-        guard let body = ShortenedBody.cut(alert.body, toBytes: room) else {
-            throw tooLong(whole.count, limitBytes, ", and even without its body it is too long")
+        guard let beginning = body.beginning(bytes: body.bytes.count - (bytes - limitBytes)) else {
+            throw tooLong(bytes, limitBytes, ", and even without its body it is too long")
         }
-        alert.body = body
-        return assemble(JSONMembers(of: alert), badge)
+        return assemble(alert.members(arguments: arguments, body: beginning, hasEllipsis: true), badge)
     }
 
     private func tooLong(_ bytes: Int, _ limitBytes: Int, _ cure: String) -> NotificationFault {
@@ -206,9 +217,25 @@ package struct NotificationTemplate: Sendable {
         )
     }
 
-    private func assemble(_ alert: JSONMembers, _ badge: UInt32?) -> [UInt8] {
-        var aps = alert
-        aps.append("badge", badge.map(Int64.init))
+    /// Bytes of a payload.
+    private func bytes(alert: Int, _ badge: UInt32?) -> Int {
+        let aps = [alert, Self.badgeMember(badge).bytes.count, rest.bytes.count].filter { $0 > 0 }
+        let members = aps.reduce(0, +) + max(0, aps.count - 1)
+        return Self.bytesAroundMembers + members + (custom.isEmpty ? 0 : 1 + custom.bytes.count)
+    }
+
+    /// `{"aps":{}}`.
+    private static let bytesAroundMembers = 10
+
+    private static func badgeMember(_ badge: UInt32?) -> JSONMembers {
+        var members = JSONMembers()
+        members.append("badge", badge.map(Int64.init))
+        return members
+    }
+
+    private func assemble(_ alert: JSONMembers?, _ badge: UInt32?) -> [UInt8] {
+        var aps = alert ?? JSONMembers()
+        aps.append(Self.badgeMember(badge))
         aps.append(rest)
         var text = JSONText(bytes: aps.bytes.count + custom.bytes.count + 16)
         text.append(raw: "{\"aps\":{")

@@ -1,28 +1,78 @@
 import PushSchemas
 
-extension JSONMembers {
-    /// The member `alert`; none if there is nothing to show. One with nothing but a body is the plain string [13].
-    init(of alert: PushAlert?) {
-        guard let alert else { return }
-        let members = JSONMembers(membersOf: alert)
-        guard !members.isEmpty else { return }
-        text = JSONText(bytes: members.bytes.count + Self.spareBytes)
-        append("alert") { text in
-            if members.count == 1, !alert.body.isEmpty { return text.append(alert.body) }
-            text.append(raw: "{")
-            text.append(json: members.bytes)
-            text.append(raw: "}")
-        }
+/// The alert of one language, for any number of payloads: its body is escaped once, whatever its length.
+struct TemplateAlert: Sendable {
+    /// Without its body.
+    private let alert: PushAlert
+    /// Nil: it has none.
+    let body: EscapedBody?
+    /// Bytes of ``members(arguments:body:)`` with the alert's own arguments and without a body.
+    private let bodilessBytes: Int
+
+    /// - Parameter shortens: the body may be cut.
+    init(_ alert: PushAlert, shortens: Bool) {
+        body = alert.body.isEmpty ? nil : EscapedBody(alert.body, isCut: shortens)
+        var bodiless = alert
+        bodiless.body = ""
+        self.alert = bodiless
+        bodilessBytes = Self.members(of: bodiless, body: [], hasEllipsis: false).bytes.count
     }
 
-    /// Room for what stands around the texts of an alert with a title and a body.
-    private static let spareBytes = 32
+    /// There is nothing to show.
+    func isEmpty(arguments: [String]) -> Bool { body == nil && bodilessBytes == 0 && arguments.isEmpty }
 
-    private init(membersOf alert: PushAlert) {
-        text = JSONText(bytes: alert.title.utf8.count + alert.body.utf8.count + Self.spareBytes)
+    /// Bytes of the member `alert` with the whole body; 0: there is nothing to show.
+    ///
+    /// - Parameter arguments: in place of those of `loc_key`; empty: the alert's own.
+    func bytes(arguments: [String]) -> Int {
+        let bodiless =
+            arguments.isEmpty ? bodilessBytes : members(arguments: arguments, body: [], hasEllipsis: false).bytes.count
+        return bodiless + (body.map { $0.bytes.count + Self.bytesAroundBody } ?? 0)
+    }
+
+    /// `"alert":""` around a body alone, or `,"body":""` around one among others: both are as long.
+    private static let bytesAroundBody = 10
+
+    /// The member `alert`; none if there is nothing to show.
+    ///
+    /// - Parameters:
+    ///   - arguments: see ``bytes(arguments:)``.
+    ///   - body: escaped.
+    ///   - hasEllipsis: the body is a beginning of the whole one.
+    func members(arguments: [String], body: ArraySlice<UInt8>, hasEllipsis: Bool) -> JSONMembers {
+        guard !arguments.isEmpty else { return Self.members(of: alert, body: body, hasEllipsis: hasEllipsis) }
+        var own = alert
+        own.locArgs = arguments
+        return Self.members(of: own, body: body, hasEllipsis: hasEllipsis)
+    }
+
+    /// With nothing but a body it is the plain string [13].
+    private static func members(of alert: PushAlert, body: ArraySlice<UInt8>, hasEllipsis: Bool) -> JSONMembers {
+        var body = JSONText(escaped: body)
+        if hasEllipsis { body.append(raw: EscapedBody.ellipsis) }
+        let parts = JSONMembers(of: alert, escapedBody: body)
+        var members = JSONMembers()
+        guard !parts.isEmpty else { return members }
+        members.text = JSONText(bytes: parts.bytes.count + JSONMembers.spareBytes)
+        members.append("alert") { text in
+            if parts.count == 1, !body.bytes.isEmpty { return text.append(escaped: body) }
+            text.append(raw: "{")
+            text.append(json: parts.bytes)
+            text.append(raw: "}")
+        }
+        return members
+    }
+}
+
+extension JSONMembers {
+    /// Room for what stands around the texts of an alert with a title and a body.
+    fileprivate static let spareBytes = 32
+
+    fileprivate init(of alert: PushAlert, escapedBody body: JSONText) {
+        text = JSONText(bytes: alert.title.utf8.count + body.bytes.count + Self.spareBytes)
         append("title", alert.title)
         append("subtitle", alert.subtitle)
-        append("body", alert.body)
+        if !body.bytes.isEmpty { append("body") { $0.append(escaped: body) } }
         append("loc-key", alert.locKey)
         append("loc-args", alert.locArgs)
         append("title-loc-key", alert.titleLocKey)

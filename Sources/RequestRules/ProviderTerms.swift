@@ -40,14 +40,14 @@ package struct ProviderTerms: Sendable {
     ///
     /// - Parameters:
     ///   - priority: of the request, fitted to the payload; nil: not said.
-    ///   - payload: stripped and checked.
+    ///   - inferred: the push type of the payload, asked for if the request names none.
     /// - Throws: `priority-invalid`.
     init(
         _ request: UnjudgedProviderFields,
         priority: UInt8?,
-        payload: UnsafeRawBufferPointer
+        inferred: @autoclosure () -> PushType
     ) throws(RecordRefusal) {
-        pushType = request.named ?? PushType(inferredFrom: payload)
+        pushType = request.named ?? inferred()
         self.priority = try Self.fitted(priority, named: request.named, pushType)
         collapseID = request.collapseID
         isBroadcast = request.isBroadcast

@@ -77,9 +77,10 @@ package struct StructuredContent: Sendable {
             throw RecordRefusal(error)
         }
         let priority = priority(language: language, overrides: overrides).priority
-        let terms = try bytes.span.withUnsafeBytes { bytes throws(RecordRefusal) in
-            try rule.terms(priority: priority, of: bytes)
-        }
+        let terms = try rule.terms(
+            priority: priority,
+            inferred: template.pushType(language: language, overrides: overrides)
+        )
         return (bytes, terms)
     }
 

@@ -20,12 +20,22 @@ package struct TermsRule: Sendable {
     ///   - payload: stripped and checked.
     /// - Throws: `priority-invalid`.
     package func terms(priority: UInt8?, of payload: UnsafeRawBufferPointer) throws(RecordRefusal) -> PayloadTerms {
+        try terms(priority: priority, inferred: PushType(inferredFrom: payload))
+    }
+
+    /// The same for a payload that need not be read again.
+    ///
+    /// - Parameter inferred: the push type that would be read of it.
+    func terms(
+        priority: UInt8?,
+        inferred: @autoclosure () -> PushType
+    ) throws(RecordRefusal) -> PayloadTerms {
         guard let provider else {
             // As for an inferred push type over HTTP/2: otherwise each token would cost two connections. [ours]
             let priority = try NotificationPriority(ofRequest: priority).allowed(for: payload)
             return PayloadTerms(priority: priority, provider: nil)
         }
-        let fields = try ProviderTerms(provider, priority: priority, payload: payload)
+        let fields = try ProviderTerms(provider, priority: priority, inferred: inferred())
         return PayloadTerms(priority: .immediate, provider: fields)
     }
 }

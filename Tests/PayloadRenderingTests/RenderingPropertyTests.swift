@@ -20,6 +20,7 @@ struct RenderingPropertyTests {
             let notification = randomNotification(&generator)
             let payload = try NotificationTemplate(notification).payload(limitBytes: .max)
             #expect(try PayloadScanner.stripped(payload, limitBytes: .max) == payload)
+            #expect(try NotificationTemplate(notification).pushType() == PushType(inferredFrom: payload))
             let object = try #require(try JSONSerialization.jsonObject(with: Data(payload)) as? [String: Any])
             let aps = try #require(object["aps"] as? [String: Any])
             let alert = aps["alert"] as? [String: Any]
@@ -92,6 +93,10 @@ struct RenderingPropertyTests {
             if Bool.random(using: &generator) { $0.badge.change = randomBadge(&generator) }
             if Bool.random(using: &generator) { $0.sound.name = randomText(0...5, &generator) }
             if Bool.random(using: &generator) { $0.contentAvailable = true }
+            if Int.random(in: 0..<4, using: &generator) == 0 {
+                $0.liveActivity.event = "update"
+                $0.liveActivity.timestamp = 1
+            }
             for _ in 0..<Int.random(in: 0...3, using: &generator) {
                 let key = "k" + randomText(0...5, &generator)
                 $0.custom.fields[key] = randomValue(4, &generator)
