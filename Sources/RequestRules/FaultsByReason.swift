@@ -9,9 +9,12 @@ package struct FaultsByReason {
     /// Adds a fault of these tokens; the detail of the first one of a reason stays.
     ///
     /// - Parameter tokens: empty: the whole record has it.
-    package mutating func add(_ refusal: RecordRefusal, _ tokens: [Int]) {
-        guard let index = found.firstIndex(where: { $0.refusal.reason == refusal.reason }) else {
-            return found.append((refusal, tokens))
+    package mutating func add(_ refusal: RecordRefusal, _ tokens: [Int]) { add(refusal.reason, refusal, tokens) }
+
+    /// The same for a fault of which only the first of a reason is put into words.
+    package mutating func add(_ reason: String, _ refusal: @autoclosure () -> RecordRefusal, _ tokens: [Int]) {
+        guard let index = found.firstIndex(where: { $0.refusal.reason == reason }) else {
+            return found.append((refusal(), tokens))
         }
         found[index].tokens += tokens
     }

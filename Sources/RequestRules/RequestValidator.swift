@@ -109,8 +109,12 @@ package struct RequestValidator: Sendable, Equatable {
             let fault =
                 request.isBroadcast
                 ? tokens.shardFault(of: "channel", checksum: checksum(), shard: shard)
-                : tokens.fault(of: token, checksum: checksum(), shard: shard) ?? sensitiveData.fault(of: token)
-            if let fault { found.add(fault, [index]) }
+                : tokens.fault(of: token, checksum: checksum(), shard: shard)
+            if let fault {
+                found.add(fault.reason, fault.refusal, [index])
+            } else if !request.isBroadcast, let fault = sensitiveData.fault(of: token) {
+                found.add(fault, [index])
+            }
         }
         return found.faults
     }

@@ -22,8 +22,10 @@ package struct TokenRule: Sendable, Equatable {
         of token: TokenView,
         checksum: @autoclosure () -> UInt32,
         shard: UInt32?
-    ) -> RecordRefusal? {
-        guard token.fault == nil, lengths.contains(token.bytes.count) else { return fault(of: token) }
+    ) -> TokenFault? {
+        if let fault = token.fault { return TokenFault(.malformed(fault), by: self) }
+        let count = token.bytes.count
+        guard lengths.contains(count) else { return TokenFault(.length(bytes: count), by: self) }
         return shardFault(of: "token", checksum: checksum(), shard: shard)
     }
 
@@ -35,26 +37,9 @@ package struct TokenRule: Sendable, Equatable {
         of name: StaticString,
         checksum: @autoclosure () -> UInt32,
         shard: UInt32?
-    ) -> RecordRefusal? {
+    ) -> TokenFault? {
         guard let spread else { return nil }
         let expected = spread > 1 ? checksum() % spread : nil
-        return shard == expected ? nil : Self.misplaced(name, expected, spread: spread)
-    }
-
-    @usableFromInline
-    func fault(of token: TokenView) -> RecordRefusal {
-        if let fault = token.fault {
-            return RecordRefusal(reason: fault.rawValue, detail: "the token is empty or not hexadecimal")
-        }
-        return .tokenLength(token.bytes.count, allowed: lengths)
-    }
-
-    @usableFromInline
-    static func misplaced(_ name: StaticString, _ expected: UInt32?, spread: UInt32) -> RecordRefusal {
-        RecordRefusal(
-            reason: "token-outside-shard",
-            detail: "the \(name) belongs under the key's shard \(expected.map(String.init) ?? "(none)"), "
-                + "the bundle's spread being \(spread)"
-        )
+        return shard == expected ? nil : TokenFault(.outsideShard(name: name, expected: expected), by: self)
     }
 }

@@ -270,7 +270,7 @@ final class Intake {
             let view = request.token(at: index)
             let checksum = CRC32.checksum(view.bytes)
             if let fault = topic.tokenRule.fault(of: view, checksum: checksum, shard: fed.shard) {
-                faults.add(fault, at: position)
+                faults.add(fault.reason, fault.refusal, at: position)
             } else if looksAtTexts, let fault = topic.sensitiveData.fault(of: view) {
                 faults.add(fault, at: position)
             } else {
@@ -294,7 +294,7 @@ final class Intake {
         let channel = request.token(at: 0).bytes
         let checksum = CRC32.checksum(channel)
         if let fault = fed.topic.tokenRule.shardFault(of: "channel", checksum: checksum, shard: fed.shard) {
-            return outcomes.deadLetter(record: record, of: fed.feed, tokens: 1, fault)
+            return outcomes.deadLetter(record: record, of: fed.feed, tokens: 1, fault.refusal)
         }
         prepared.append(token: channel, checksum: checksum, position: 0)
         prepared.records.last?.rendered?.append(nil)
