@@ -17,8 +17,8 @@ final class Outcomes {
     private let logger: Logger
     private var publications = PublicationTable()
     private var refusals = RefusedContent()
-    /// The record last decoded for a publication about it.
-    private var lastReread: RereadRecord?
+    /// The records last decoded for publications about them, the latest first.
+    private var rereads: [RereadRecord] = []
     private var deadLetterLog: DeadLetterLog
     private(set) var counters = OutcomeCounters()
 
@@ -269,7 +269,7 @@ final class Outcomes {
     func forget(_ feeds: [TopicFeed]) {
         let numbers = Set(feeds.map(\.number))
         refusals.forget(numbers)
-        if let last = lastReread, numbers.contains(last.feed) { lastReread = nil }
+        rereads.removeAll { numbers.contains($0.feed) }
     }
 
     // MARK: Publishing
@@ -385,12 +385,17 @@ final class Outcomes {
         publications.postpone(number)
     }
 
-    /// Decodes a record, or returns the one decoded last: outcomes of one record mostly follow each other.
+    /// Decodes a record, or returns one of those decoded last: outcomes of one record mostly follow each other, or
+    /// alternate with those of its neighbours, each of which may be dear to decode.
     private func reread(_ record: UInt32, of feed: TopicFeed) -> RereadRecord? {
-        if let last = lastReread, last.feed == feed.number, last.record == record { return last }
+        if let place = rereads.firstIndex(where: { $0.feed == feed.number && $0.record == record }) {
+            if place > 0 { rereads.swapAt(0, place) }
+            return rereads[0]
+        }
         guard let (batch, index) = feed.source(of: record) else { return nil }
         let reread = RereadRecord(feed: feed.number, record: record, batch: batch, index: index)
-        lastReread = reread
+        rereads.insert(reread, at: 0)
+        if rereads.count > ShardLimits.rereadRecords { rereads.removeLast() }
         return reread
     }
 }

@@ -53,7 +53,8 @@ final class RereadRecord {
         guard let request, let content, Int(index) < request.tokenCount else { return warnings.text }
         let token = request.token(at: Int(index))
         guard let overrides = token.overrides else { return warnings.text }
-        warnings.priority = content.warning(for: overrides)
+        // Each language is looked at for it, and only these two values change the answer.
+        if overrides.badge != nil || !overrides.locale.isEmpty { warnings.priority = content.warning(for: overrides) }
         warnings.ownTexts = topic(among: topics)?.sensitiveData.warning(of: token)?.description ?? ""
         return warnings.text
     }

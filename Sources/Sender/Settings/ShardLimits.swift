@@ -19,6 +19,8 @@ enum ShardLimits {
     static let requestsPerWrite = 64
     /// Most unacknowledged publications before the intake stops.
     static let publications = 50_000
+    /// Records kept decoded for publications about them.
+    static let rereadRecords = 4
     /// Records read at once for lagging topics.
     static let catchUpRecords = 512
     /// Partitions read at once for lagging topics.
