@@ -308,7 +308,7 @@ final class Stages {
         // While no more is taken in, nothing newer can come.
         guard !partition.isPaused else { return .max }
         guard feed.ledger.isLive else { return self.feed.goesOn(feed) ? 0 : .max }
-        guard lookup.count == 0 else { return UInt64(max(0, partition.routedLive)) }
+        guard lookup.count == 0, routing.unfinished == nil else { return UInt64(max(0, partition.routedLive)) }
         let isAtRest = !live.hasLeftovers && partition.movedAt + ShardLimits.backlogStandstillTicks <= ticks
         return isAtRest ? .max : UInt64(max(0, partition.liveNext ?? 0))
     }

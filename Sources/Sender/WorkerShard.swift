@@ -192,14 +192,19 @@ package final class WorkerShard {
         clients.producer.poll(timeoutMilliseconds: 0)
         if stages.group.revocation != nil || isDraining { stages.live.serveGroup(keepsMessages: !isDraining) }
         stages.lookup.ask()
+        stages.routing.beginTurn()
         moveOn()
         var batches = 0
-        while canTakeBatch(lanes: ShardLimits.liveBatches), batches < ShardLimits.batchesPerTurn {
+        var bytes = 0
+        var isMoreAtHand = false
+        while canTakeBatch(lanes: ShardLimits.liveBatches), !isMoreAtHand {
             let read = stages.live.read(now: now)
-            guard read.hasRead else { break }
+            guard let bytesRead = read.bytes else { break }
             if let batch = read.batch { add(batch) }
             moveOn()
             batches += 1
+            bytes += bytesRead
+            isMoreAtHand = batches == ShardLimits.batchesPerTurn || bytes >= ShardLimits.bytesPerTurn
             // The stages are full most of the time when there is a backlog; only a standstill counts as blocked.
             blockedSince = nil
         }
@@ -211,11 +216,10 @@ package final class WorkerShard {
             hasRead = read.hasRead
         }
         moveOn()
-        let isMoreAtHand = batches == ShardLimits.batchesPerTurn
         stages.gateway.pump(isMoreAtHand: isMoreAtHand)
         // Afterwards, for requests that only waited for room in the lanes.
         if stages.coalescing.release() { stages.gateway.pump(isMoreAtHand: isMoreAtHand) }
-        if hasRead || isMoreAtHand { turnSoon() }
+        if hasRead || isMoreAtHand || stages.routing.unfinished != nil { turnSoon() }
     }
 
     /// Schedules another turn after sockets and Redis got theirs. Not with `execute`: an event loop of NIO runs tasks
@@ -224,10 +228,10 @@ package final class WorkerShard {
         eventLoop.assumeIsolated().scheduleTask(in: .socketTurn) { self.turn() }
     }
 
-    /// Passes batches with finished look-ups on to the lanes.
+    /// Passes batches with finished look-ups on to the lanes, as far as the turn's work goes.
     private func moveOn() {
-        while let batch = stages.lookup.takeKnownBatch() {
-            stages.routing.route(batch)
+        while let batch = stages.routing.unfinished ?? stages.lookup.takeKnownBatch() {
+            guard stages.routing.route(batch) else { return }
             for (partition, offset) in batch.ends { partition.noteRouted(upTo: offset, tick: ticks) }
         }
         if stages.lookup.count == 0 { stages.routing.passed(upTo: stages.intake.batchesMade) }

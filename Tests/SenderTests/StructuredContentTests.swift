@@ -42,20 +42,33 @@ struct StructuredContentTests {
     }
 
     private func payloads(_ batch: PreparedBatch) throws -> [String] {
-        let record = try #require(batch.records.first)
-        let faults = record.rendered?.renderOverrides(into: batch.payloads) ?? []
-        #expect(faults.isEmpty)
-        return record.notifications.map { String(decoding: batch.content(of: $0, in: record).payload, as: UTF8.self) }
+        try contents(batch) { String(decoding: $0, as: UTF8.self) }
     }
 
-    private func terms(_ batch: PreparedBatch) throws -> [ContentTerms] {
+    private func terms(_ batch: PreparedBatch) throws -> [ContentTerms] { try contents(batch) { $1 } }
+
+    /// By position, a value of what each notification is sent with.
+    private func contents<Value>(
+        _ batch: PreparedBatch,
+        _ value: (UnsafeRawBufferPointer, ContentTerms) -> Value
+    ) throws -> [Value] {
         let record = try #require(batch.records.first)
-        _ = record.rendered?.renderOverrides(into: batch.payloads)
-        return record.notifications.map { batch.content(of: $0, in: record).terms }
+        func content(at index: Int) -> Value {
+            let (payload, terms) = batch.content(of: index, in: record)
+            return value(payload, terms)
+        }
+        guard let rendered = record.rendered else { return record.notifications.map(content(at:)) }
+        var found: [Int: Value] = [:]
+        for portion in rendered.portions(checksums: batch.checksums[...]) {
+            try rendered.begin(portion, into: batch.payloads)
+            for position in portion.positions { found[position] = content(at: position) }
+            rendered.end(portion, in: batch.payloads)
+        }
+        return found.sorted { $0.key < $1.key }.map(\.value)
     }
 
     private func portions(_ batch: PreparedBatch) -> [[Int]]? {
-        batch.records.first?.rendered?.portions(checksums: batch.checksums[...]).map(Array.init)
+        batch.records.first?.rendered?.portions(checksums: batch.checksums[...]).map { Array($0.positions) }
     }
 
     @Test("In one language without values of tokens' own there is one payload, and no language is looked up")
@@ -125,8 +138,17 @@ struct StructuredContentTests {
         let long = String(repeating: "x", count: 4096)
         let batch = try #require(try self.batch(IntakeBench(), [2: { $0.locArgs = [long] }]) { $0.alert.locKey = "k" })
         let record = try #require(batch.records.first)
-        let faults = record.rendered?.renderOverrides(into: batch.payloads) ?? []
-        #expect(faults.map(\.position) == [1] && faults.first?.fault.reason == "payload-invalid")
+        let rendered = try #require(record.rendered)
+        var faults: [[Int]: String] = [:]
+        for portion in rendered.portions(checksums: batch.checksums[...]) {
+            do throws(RecordRefusal) {
+                try rendered.begin(portion, into: batch.payloads)
+            } catch {
+                faults[Array(portion.positions)] = error.reason
+            }
+            rendered.end(portion, in: batch.payloads)
+        }
+        #expect(faults == [[1]: "payload-invalid"])
     }
 
     @Test("What is wrong with a notification is a dead letter that names the field")
@@ -181,7 +203,6 @@ struct StructuredContentTests {
                 request.tokens = [Self.token(1, badge: 5), Self.token(1), Self.token(2), Self.token(1, badge: 5)]
             }
         )
-        _ = batch.records.first?.rendered?.renderOverrides(into: batch.payloads)
         #expect(portions(batch) == [[2], [0], [1], [3]])
     }
 

@@ -49,15 +49,15 @@ final class LiveReader {
 
     /// Feeds the next batch, or what is left of one.
     ///
-    /// - Returns: the notifications read, as many as one prepared batch takes; `hasRead` is false if there was nothing
-    ///   to read.
-    func read(now: MonotonicTime) -> (batch: PreparedBatch?, hasRead: Bool) {
-        guard let leftover = next() else { return (nil, false) }
+    /// - Returns: the notifications read, as many as one prepared batch takes; `bytes` is nil if there was nothing to
+    ///   read, else those of the records looked at.
+    func read(now: MonotonicTime) -> (batch: PreparedBatch?, bytes: Int?) {
+        guard let leftover = next() else { return (nil, nil) }
         let batch = leftover.batch
         var index = leftover.next
         var partition: PartitionAssignment?
         intake.begin(batch, now: now)
-        while index < batch.count, intake.preparedCount < ShardLimits.notificationsPerBatch {
+        while index < batch.count, !intake.hasEnough {
             defer { index += 1 }
             let message = batch[index]
             if message.isError {
@@ -71,11 +71,12 @@ final class LiveReader {
             feed.feedLive(message, at: index, of: partition)
             if partition.endsNearStretch(bytes: message.recordBytes) { jump(in: partition) }
         }
+        let bytes = intake.seenBytes
         let prepared = intake.end()
         if index < batch.count {
             leftovers.insert(Leftover(batch: batch, next: index, partitions: leftover.partitions), at: 0)
         }
-        return (prepared, true)
+        return (prepared, bytes)
     }
 
     /// Polls the consumer while nothing is taken in, so that the group's events come.

@@ -173,7 +173,7 @@ final class RecordFeed {
                 break
             }
             guard message.offset >= position else { continue }
-            guard intake.preparedCount < ShardLimits.notificationsPerBatch else {
+            guard !intake.hasEnough else {
                 stop = .enough(next: index)
                 break
             }

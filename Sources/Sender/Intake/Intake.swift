@@ -30,7 +30,7 @@ final class Intake {
     private var unixSeconds: Int64 = 0
     private var now = MonotonicTime(nanoseconds: 0)
     /// Bytes of the records of `source` looked at and of those taken in, and the feeds of the latter.
-    private var seenBytes = 0
+    private(set) var seenBytes = 0
     private var takenBytes = 0
     private var takers: [TopicFeed] = []
     /// Notifications that ended without being sent since ``begin(_:now:)``.
@@ -71,6 +71,11 @@ final class Intake {
 
     /// Notifications of the batch being made, and those that ended meanwhile without being sent.
     var preparedCount: Int { (batch?.count ?? 0) + ended }
+
+    /// The batch being made takes no more records.
+    var hasEnough: Bool {
+        preparedCount >= ShardLimits.notificationsPerBatch || seenBytes >= ShardLimits.bytesPerBatch
+    }
 
     /// Ends the batch; nil: none of its notifications is to be sent.
     func end() -> PreparedBatch? {

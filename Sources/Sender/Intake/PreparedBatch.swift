@@ -47,8 +47,6 @@ final class PreparedBatch {
         case sends
         /// The same request has arrived at the token before.
         case isRepetition
-        /// No payload could be made for the token: its dead letter is on the way.
-        case isUnrendered
         case isDeadByFeedback
         case isDeadAsInvalid
         case isDeadAsUnregistered
@@ -65,7 +63,7 @@ final class PreparedBatch {
         /// Nil: the token lives.
         var reasonOfDeath: TokenRecord.Reason? {
             switch self {
-            case .sends, .isRepetition, .isUnrendered: nil
+            case .sends, .isRepetition: nil
             case .isDeadByFeedback: .feedback
             case .isDeadAsInvalid: .invalid
             case .isDeadAsUnregistered: .unregistered

@@ -6,8 +6,8 @@ import RequestRules
 /// The payloads of one record with a structured notification, in the arena of its batch.
 ///
 /// One for each language is made when the record is taken in. Those of tokens with a badge or arguments of their own
-/// are made when the token's language and number are known, once for all tokens with the same. Notifications have
-/// positions here: their place among those of the record that are sent, from 0.
+/// are made when the token's language and number are known, each when its notifications are sent, so that there is one
+/// at a time. Notifications have positions here: their place among those of the record that are sent, from 0.
 final class RenderedPayloads {
     /// A payload in the arena, with what is judged by it.
     struct Place {
@@ -16,19 +16,27 @@ final class RenderedPayloads {
         var terms: ContentTerms
     }
 
+    /// Notifications with one payload, which is encoded once.
+    struct Portion: Equatable {
+        /// In ascending order.
+        var positions: ArraySlice<Int>
+        /// The payload is of the tokens' own: ``RenderedPayloads/begin(_:into:)`` makes it.
+        fileprivate(set) var variant: PayloadVariant?
+    }
+
     private let maker: PayloadMaker
     /// The template's, at hand for every answer of Redis.
     private let table: LanguageTable
     /// There are several languages.
     let asksForLanguages: Bool
-    /// First those of the languages, by number.
+    /// By number of the language.
     private var places: [Place] = []
     /// By position: number of the language.
     private var languages: [Int] = []
     /// By position: values of tokens' own, and numbers that Redis told.
     private var overrides: [Int: TokenOverrides] = [:]
-    /// By position: index of the payload of a token with values of its own.
-    private var ownPlaces: [Int: Int] = [:]
+    /// The payload of the portion that is being sent, if it is of the tokens' own.
+    private var ownPlace: Place?
 
     /// Makes the payload for each language.
     ///
@@ -103,61 +111,70 @@ final class RenderedPayloads {
         return PayloadVariant(language: languages[position], overrides: own)
     }
 
-    /// Makes the payloads for tokens with values of their own. To be called once, when languages and numbers are known.
-    ///
-    /// - Returns: positions of tokens for which there is none, with the reason, in order.
-    func renderOverrides(into arena: PayloadArena) -> [(position: Int, fault: RecordRefusal)] {
-        var faults: [(Int, RecordRefusal)] = []
-        var made: [PayloadVariant: Int] = [:]
-        for position in overrides.keys.sorted() {
-            let variant = variant(of: position)
-            guard variant.overrides != TokenOverrides() else { continue }
-            if let index = made[variant] {
-                ownPlaces[position] = index
-                continue
-            }
-            do throws(RecordRefusal) {
-                places.append(try render(variant, into: arena))
-                made[variant] = places.count - 1
-                ownPlaces[position] = places.count - 1
-            } catch {
-                faults.append((position, error))
-            }
-        }
-        return faults
+    /// The place of a notification's payload. One of a token's own is there while its portion is sent.
+    func place(of position: Int) -> Place { ownPlace ?? places[languages[position]] }
+
+    /// Makes the payload of a portion, if it is of the tokens' own. It stays until ``end(_:)``.
+    func begin(_ portion: Portion, into arena: PayloadArena) throws(RecordRefusal) {
+        if let variant = portion.variant { ownPlace = try render(variant, into: arena) }
     }
 
-    /// The place of a notification's payload.
-    func place(of position: Int) -> Place { places[choice(of: position)] }
-
-    private func choice(of position: Int) -> Int {
-        ownPlaces.isEmpty ? languages[position] : ownPlaces[position] ?? languages[position]
+    /// The portion was sent: its payload goes.
+    func end(_ portion: Portion, in arena: PayloadArena) {
+        if let ownPlace { arena.truncate(to: ownPlace.offset) }
+        ownPlace = nil
     }
 
-    /// The order of sending, in portions with one payload, because each is encoded once. A token that stands in the
-    /// record several times has each of its notifications in a later round than the one before, so that its order is
-    /// kept.
+    /// The order of sending. A token that stands in the record several times has each of its notifications in a later
+    /// round than the one before, so that its order is kept. To be called when languages and numbers are known.
     ///
     /// - Parameter checksums: by position, CRC-32 of the token; equal ones count as the same token.
-    /// - Returns: the positions of each portion.
-    func portions(checksums: ArraySlice<UInt32>) -> [ArraySlice<Int>] {
+    func portions(checksums: ArraySlice<UInt32>) -> [Portion] {
         var order = Array(languages.indices)
-        guard places.count > 1, !order.isEmpty else { return [order[...]] }
-        let choices = ownPlaces.isEmpty ? languages : order.map(choice(of:))
-        order = Self.sorted(order, by: choices, below: places.count)
+        let (choices, variants) = choices()
+        guard places.count + variants.count > 1, !order.isEmpty else { return Self.cut(order[...], nil) }
+        order = Self.sorted(order, by: choices, below: places.count + variants.count)
         let rounds = TokenRounds(checksums: checksums)
         if rounds.count > 1 { order = Self.sorted(order, by: rounds.numbers, below: rounds.count) }
-        var portions: [ArraySlice<Int>] = []
+        var portions: [Portion] = []
         var start = 0
         for end in 1...order.count {
             if end < order.count {
                 let (last, next) = (order[end - 1], order[end])
                 if choices[next] == choices[last], rounds[next] == rounds[last] { continue }
             }
-            portions.append(order[start..<end])
+            let own = choices[order[start]] - places.count
+            portions += Self.cut(order[start..<end], own < 0 ? nil : variants[own])
             start = end
         }
         return portions
+    }
+
+    /// By position, the number of the payload: of its language, or behind those of its token's own values.
+    private func choices() -> (byPosition: [Int], variants: [PayloadVariant]) {
+        guard !overrides.isEmpty else { return (languages, []) }
+        var choices = languages
+        var variants: [PayloadVariant] = []
+        var numbers: [PayloadVariant: Int] = [:]
+        for position in languages.indices where overrides[position] != nil {
+            let variant = variant(of: position)
+            guard variant.overrides != TokenOverrides() else { continue }
+            let number = numbers[variant] ?? variants.count
+            if number == variants.count {
+                numbers[variant] = number
+                variants.append(variant)
+            }
+            choices[position] = places.count + number
+        }
+        return (choices, variants)
+    }
+
+    /// Portions of no more than are routed at once.
+    private static func cut(_ positions: ArraySlice<Int>, _ variant: PayloadVariant?) -> [Portion] {
+        stride(from: positions.startIndex, to: positions.endIndex, by: ShardLimits.routedAtOnce).map { start in
+            let end = min(start + ShardLimits.routedAtOnce, positions.endIndex)
+            return Portion(positions: positions[start..<end], variant: variant)
+        }
     }
 
     /// Sorts positions by a number of each, and leaves those with the same in their order.

@@ -1,5 +1,6 @@
 import APNsProtocol
 import PipelineCore
+import PushSchemas
 import RedisClient
 import TokenState
 
@@ -20,6 +21,10 @@ final class Routing {
     private var probes: [Int32: [Probe]] = [:]
     let coalescing: Coalescing
     private let badges: DueBadges
+    /// The batch that is being routed, if that takes more than one turn.
+    private var begun: BatchRoute?
+    /// Work left for this turn, in notifications.
+    private var workLeft = ShardLimits.routedPerTurn
 
     /// A notification that waits in a lane of a topic that does not work.
     private struct Probe {
@@ -47,35 +52,67 @@ final class Routing {
 
     // MARK: Batches
 
-    /// Sends a batch whose token state is known.
-    func route(_ batch: PreparedBatch) {
-        passed(upTo: batch.number - 1)
-        for record in batch.records {
+    /// Lets routing work anew: a turn of the event loop begins.
+    func beginTurn() { workLeft = ShardLimits.routedPerTurn }
+
+    /// The batch of which a part was routed; no other comes before its rest. Nil: there is none.
+    var unfinished: PreparedBatch? { begun?.batch }
+
+    /// Sends a batch whose token state is known, or what is left of it.
+    ///
+    /// - Returns: false: the work for this turn is done before the batch is.
+    func route(_ batch: PreparedBatch) -> Bool {
+        var route = begun ?? BatchRoute(batch)
+        if begun == nil { passed(upTo: batch.number - 1) }
+        begun = nil
+        let records = batch.records
+        while route.row < records.count {
+            let record = records[route.row]
             // Since the batch was taken in, the partition may have left or be leaving, or the feed was replaced.
-            guard !record.feed.isOver, record.feed.partition.phase == .active else { continue }
-            route(record, of: batch)
+            if !record.feed.isOver, record.feed.partition.phase == .active {
+                guard self.route(record, &route) else {
+                    begun = route
+                    return false
+                }
+            }
+            route.endRecord()
         }
+        return true
     }
 
-    private func route(_ record: PreparedRecord, of batch: PreparedBatch) {
+    /// - Returns: false: the rest of the record is for another turn.
+    private func route(_ record: PreparedRecord, _ route: inout BatchRoute) -> Bool {
+        let (batch, notifications) = (route.batch, record.notifications)
         guard let rendered = record.rendered else {
-            return route(record.notifications, of: record, batch)
+            while route.done < notifications.count {
+                guard workLeft > 0 else { return false }
+                let part = notifications.dropFirst(route.done).prefix(ShardLimits.routedAtOnce)
+                workLeft -= part.count
+                route.done += part.count
+                self.route(part, of: record, batch)
+            }
+            return true
         }
-        let first = record.notifications.lowerBound
-        var faults = TokenFaults()
-        for (position, fault) in rendered.renderOverrides(into: batch.payloads) {
-            batch.verdicts[first + position] = .isUnrendered
-            faults.add(fault, at: batch.positions[first + position])
+        if route.portions == nil { route.portions = rendered.portions(checksums: batch.checksums[notifications]) }
+        while let portion = route.portion {
+            guard workLeft > 0 else { return false }
+            workLeft -= portion.positions.count + (portion.variant == nil ? 0 : ShardLimits.workOfPayload)
+            route.done += 1
+            do throws(RecordRefusal) {
+                try rendered.begin(portion, into: batch.payloads)
+                self.route(portion.positions.lazy.map { notifications.lowerBound + $0 }, of: record, batch)
+            } catch {
+                route.faults += portion.positions.map { ($0, error) }
+            }
+            rendered.end(portion, in: batch.payloads)
         }
-        for (fault, tokens) in faults.found {
+        for (fault, tokens) in route.faultsByReason(of: record) {
             outcomes.deadLetter(record: record.number, of: record.feed, tokens: tokens, fault)
         }
-        for positions in rendered.portions(checksums: batch.checksums[record.notifications]) {
-            route(positions.lazy.map { first + $0 }, of: record, batch)
-        }
+        return true
     }
 
-    /// Routes the notifications of a record that have the same payload.
+    /// Routes notifications of a record that have the same payload.
     private func route(
         _ notifications: some RandomAccessCollection<Int>,
         of record: PreparedRecord,
@@ -145,8 +182,6 @@ final class Routing {
             outcomes.settle(reference, .duplicate)
         case .isDeadByFeedback, .isDeadAsInvalid, .isDeadAsUnregistered:
             outcomes.silence(reference, verdict.reasonOfDeath)
-        case .isUnrendered:
-            break
         }
         return false
     }

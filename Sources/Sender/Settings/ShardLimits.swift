@@ -7,6 +7,16 @@ enum ShardLimits {
     static let batchesPerTurn = 7
     /// Most notifications prepared at once: a record may carry tens of thousands.
     static let notificationsPerBatch = 8192
+    /// Bytes of records from which on a batch takes no more: each byte may cost some time, whatever becomes of it.
+    static let bytesPerBatch = 1 << 20
+    /// Bytes of records from which on no further batch is taken in before the event loop gets its turn.
+    static let bytesPerTurn = 2 << 20
+    /// Work of routing in one turn, in notifications. What is left goes on in the next.
+    static let routedPerTurn = 65_536
+    /// The work of making the payload of one token, in notifications.
+    static let workOfPayload = 16
+    /// Most notifications that are routed before the turn's work is looked at.
+    static let routedAtOnce = 8192
     /// Batches that wait for token state; the next is looked up while one is encoded.
     static let preparedBatches = 6
     /// Batches among `preparedBatches` that the live reader may fill; the others are for lagging topics.

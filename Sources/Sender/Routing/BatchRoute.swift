@@ -1,0 +1,40 @@
+import PipelineCore
+import PushSchemas
+
+/// The way through a batch that is routed: record by record, portion by portion, in one turn or in several.
+struct BatchRoute {
+    let batch: PreparedBatch
+    /// Index of the record being routed.
+    private(set) var row = 0
+    /// Of a record with several payloads; nil: not asked for yet.
+    var portions: [RenderedPayloads.Portion]?
+    /// The portions of the record that were routed; notifications, if it has one payload.
+    var done = 0
+    /// Positions within the record for which there is no payload, with the reason.
+    var faults: [(position: Int, fault: RecordRefusal)] = []
+
+    init(_ batch: PreparedBatch) { self.batch = batch }
+
+    /// The next portion of the record; nil: there is none.
+    var portion: RenderedPayloads.Portion? {
+        guard let portions, done < portions.count else { return nil }
+        return portions[done]
+    }
+
+    /// The record was routed, or has left.
+    mutating func endRecord() {
+        row += 1
+        done = 0
+        portions = nil
+        faults = []
+    }
+
+    /// The tokens without a payload, one entry for each reason.
+    func faultsByReason(of record: PreparedRecord) -> [(fault: RecordRefusal, tokens: TokenRuns)] {
+        var found = TokenFaults()
+        for (position, fault) in faults.sorted(by: { $0.position < $1.position }) {
+            found.add(fault, at: batch.positions[record.notifications.lowerBound + position])
+        }
+        return found.found
+    }
+}

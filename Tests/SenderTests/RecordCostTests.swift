@@ -1,0 +1,125 @@
+import Foundation
+import PipelineCore
+import PushSchemas
+import Testing
+
+@testable import KafkaClient
+@testable import PipelineTestSupport
+@testable import Sender
+
+/// One record, or one fetched batch, does not hold a shard's event loop: its work is spread over turns.
+@Suite("The work of one turn")
+struct RecordCostTests {
+    private typealias Bench = ShardBench
+
+    /// More tokens than a turn makes payloads for.
+    private static let count = ShardLimits.routedPerTurn / (1 + ShardLimits.workOfPayload) + 1000
+
+    private static func token(_ number: Int) -> Data {
+        withUnsafeBytes(of: UInt64(number).bigEndian) { Data($0) + Data(repeating: 1, count: 24) }
+    }
+
+    /// A request whose tokens have numbers and badges of their own, from 0.
+    private static var request: PushSendRequest {
+        .with { request in
+            request.notification.alert.body = "Hi"
+            request.tokens = (0..<count).map { number in
+                .with {
+                    $0.raw = token(number)
+                    $0.badge = UInt32(number)
+                }
+            }
+        }
+    }
+
+    private func badges(_ bench: Bench) -> [Int] {
+        bench.gateway.payloads.map { payload in
+            let text = String(decoding: payload, as: UTF8.self)
+            return text.firstMatch(of: /"badge":(\d+)/).flatMap { Int($0.1) } ?? -1
+        }
+    }
+
+    @Test("A record with more payloads than fit into a turn is routed in several, in order, before the next one")
+    func manyPayloads() throws {
+        let bench = Bench { $0.outcomes = .none }
+        defer { bench.shard.leave() }
+        bench.assign(0)
+        let last = PushSendRequest.with {
+            $0.notification.alert.body = "Ho"
+            $0.packedTokens = Self.token(0)
+        }
+        try bench.bring([(Bench.news, Self.request), (Bench.news, last)])
+        bench.shard.turn()
+        #expect(bench.shard.stages.routing.unfinished != nil)
+        // All payloads of tokens' own are made one at a time.
+        #expect((bench.shard.stages.routing.unfinished?.payloads.end ?? .max) < 200)
+        bench.wait(milliseconds: 2000)
+        #expect(bench.shard.stages.routing.unfinished == nil)
+        #expect(badges(bench) == Array(0..<Self.count) + [-1])
+        #expect(bench.committed()?.offset == 2 && bench.committed()?.metadata == "3;")
+    }
+
+    @Test("What is left of a record whose partition goes meanwhile is left to the next owner")
+    func revoked() throws {
+        let bench = Bench { $0.outcomes = .none }
+        defer { bench.shard.leave() }
+        bench.assign(0)
+        try bench.bring([(Bench.news, Self.request)])
+        bench.shard.turn()
+        #expect(bench.shard.stages.routing.unfinished != nil)
+        bench.shard.revoke([bench.place(0)], lost: true)
+        bench.wait(milliseconds: 2000)
+        #expect(bench.shard.stages.routing.unfinished == nil)
+        #expect(bench.gateway.payloads.count < Self.count)
+    }
+
+    @Test("Tokens of one record without a payload are one dead letter, in whichever turn they come")
+    func unrendered() throws {
+        let bench = Bench { $0.outcomes = .none }
+        defer { bench.shard.leave() }
+        bench.assign(0)
+        var request = Self.request
+        request.notification.alert.locKey = "k"
+        let long = [3, 7, Self.count - 1]
+        for index in long { request.tokens[index].locArgs = [String(repeating: "x", count: 5000)] }
+        try bench.bring([(Bench.news, request)])
+        bench.wait(milliseconds: 2000)
+        let letters = bench.producer.messages(of: "push.dead-letters")
+        #expect(letters.count == 1)
+        let indices = letters.first?.headers.first { $0.name == "token-indices" }
+        #expect(indices.map { String(decoding: $0.value, as: UTF8.self) } == "3,7,\(Self.count - 1)")
+        #expect(badges(bench) == (0..<Self.count).filter { !long.contains($0) })
+    }
+
+    @Test("A turn takes in two MiB of records, or one more record, whatever becomes of them")
+    func bytes() throws {
+        let bench = Bench { $0.outcomes = .none }
+        defer { bench.shard.leave() }
+        bench.assign(0)
+        let broken = PushSendRequest.with {
+            $0.payload = Data(repeating: 0x20, count: 900_000)
+            $0.packedTokens = Self.token(0)
+        }
+        try bench.bring(.init(repeating: (Bench.news, broken), count: 8))
+        bench.shard.turn()
+        #expect(bench.shard.stages.intake.counters.records == 4, "two batches of two")
+        #expect(bench.shard.stages.live.hasLeftovers)
+        bench.wait(milliseconds: 100)
+        #expect(bench.shard.stages.intake.counters.records == 8)
+    }
+
+    @Test("Tokens that are wrong in turns are put into words once for each reason")
+    func alternatingFaults() {
+        var faults = TokenFaults()
+        var words = 0
+        func refusal(_ reason: String) -> RecordRefusal {
+            words += 1
+            return RecordRefusal(reason: reason, detail: "")
+        }
+        for position in 0..<32_768 as Range<UInt32> {
+            let reason = position.isMultiple(of: 2) ? "token-missing" : "token-length"
+            faults.add(reason, refusal(reason), at: position)
+        }
+        #expect(words == 2 && faults.found.map(\.tokens.count) == [16_384, 16_384])
+    }
+}
