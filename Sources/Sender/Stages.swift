@@ -134,6 +134,7 @@ final class Stages {
             hostClock: hostClock
         )
         let directory = TopicDirectory(
+            settings.topicLimits,
             environments: settings.environmentNames,
             hasCertificate: { [connectors = clients.connectors] environment, bundleID in
                 connectors.hasCertificate(environment: environment, bundleID: bundleID)

@@ -62,9 +62,9 @@ struct OffsetsTests {
         let before = try position(at: 100, [("com.example.news", "", 10)])
         let target = PositionOrder.Target.cursor(50, bundleID: "com.example.other", environment: "")
         #expect(throws: ToolError.self) {
-            try PositionChange(PositionOrder(partition: 0, target: target), of: before, metadataBytes: 31)
+            try PositionChange(PositionOrder(partition: 0, target: target), of: before, metadataBytes: 46)
         }
-        let change = try PositionChange(PositionOrder(partition: 0, target: target), of: before, metadataBytes: 32)
+        let change = try PositionChange(PositionOrder(partition: 0, target: target), of: before, metadataBytes: 47)
         #expect(change.after.laggards.count == 2)
     }
 

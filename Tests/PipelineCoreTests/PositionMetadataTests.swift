@@ -47,7 +47,7 @@ import Testing
     @Test("The text form has 15 characters a name, then each topic's runs relative to its cursor")
     func text() throws {
         let position = choose(
-            [(topic(1), 2), (topic(0xFF_FFFF_FFFF), (1 << 48) - 1), (topic(0), 0)],
+            [(topic(1), 2), (topic(0xFF_FFFF_FEFF), (1 << 48) - 1), (topic(0), 0)],
             liveNext: .max,
             ranges: [topic(1): runs((2, 1, 3, 0), (10, 0, 46, 2)), topic(0): runs((5, 0, 5, 4))]
         )
@@ -96,13 +96,13 @@ import Testing
 
     @Test("Topics without room hold the offset at the lowest of their cursors; the lowest of all are named")
     func capacity() throws {
-        #expect(PositionMetadata.capacity(limitBytes: 32) == 2)
-        #expect(PositionMetadata.capacity(limitBytes: 31) == 1)
-        #expect(PositionMetadata.capacity(limitBytes: 4096) == 272)
+        #expect(PositionMetadata.capacity(limitBytes: 47) == 2)
+        #expect(PositionMetadata.capacity(limitBytes: 46) == 1)
+        #expect(PositionMetadata.capacity(limitBytes: 4096) == 271)
         #expect(PositionMetadata.capacity(limitBytes: 0) == 0)
         let cursors: [(TopicHash, Int64)] = [(topic(1), 40), (topic(2), 10), (topic(3), 30), (topic(4), 20)]
-        let position = choose(cursors, limitBytes: 32)
-        #expect(position.offset == 30 && position.unnamed == 2 && position.metadata.utf8.count == 32)
+        let position = choose(cursors, limitBytes: 47)
+        #expect(position.offset == 30 && position.unnamed == 2 && position.metadata.utf8.count == 47)
         #expect(try decode(position).laggards.map(\.topic) == [topic(2), topic(4)])
     }
 
@@ -112,7 +112,7 @@ import Testing
         let cursors = (2..<300 as Range<UInt64>).map { (topic($0), Int64(0)) }
         let ranges = Dictionary(uniqueKeysWithValues: cursors.map { ($0.0, all) })
         let full = try decode(choose(cursors, limitBytes: 4090, ranges: ranges))
-        #expect(full.laggards.count == 272 && full.laggards.allSatisfy(\.done.isEmpty))
+        #expect(full.laggards.count == 271 && full.laggards.allSatisfy(\.done.isEmpty))
         let some = try decode(choose(Array(cursors.prefix(200)), ranges: ranges))
         #expect(some.laggards.count == 200)
         #expect(some.laggards[0].done == all && some.laggards[199].done.isEmpty)
@@ -145,7 +145,7 @@ import Testing
         var ranges: [TopicHash: DoneRanges] = [:]
         var cursors: [(TopicHash, Int64)] = []
         for _ in 0..<random.pick(0...45) {
-            let topic = topic(UInt64.random(in: 0..<1 << 40, using: &random))
+            let topic = topic(UInt64.random(in: 0..<1 << 39, using: &random))
             let cursor = Int64(random.pick(0...random.pick(0...1 << 40)))
             var at = DoneRanges.Position(offset: cursor, token: UInt32(random.pick(0...3)))
             var done = DoneRanges()
@@ -251,7 +251,7 @@ import Testing
                 if random.chance(50) { bytes[index] = UInt8(random.pick(32...126)) } else { bytes.remove(at: index) }
             }
             let told = try? PositionMetadata(decoding: String(decoding: bytes, as: UTF8.self), committedOffset: 1000)
-            #expect(told.map { $0.laggards.count <= 2 && $0.laggards.allSatisfy { $0.cursor >> 48 == 0 } } ?? true)
+            #expect(told.map { $0.laggards.count <= 3 && $0.laggards.allSatisfy { $0.cursor >> 48 == 0 } } ?? true)
         }
     }
 }

@@ -131,6 +131,8 @@ final class ScriptedProducer: MessageProducer {
     }
 
     var isSilent = false
+    /// Kafka topics whose messages the broker does not take.
+    var refused: Set<String> = []
     var onDelivery: (UInt64) -> Void = { _ in }
     /// In the order they came.
     private(set) var messages: [Message] = []
@@ -162,7 +164,7 @@ final class ScriptedProducer: MessageProducer {
 
     private func take(_ message: Message, _ opaque: UInt64) {
         messages.append(message)
-        unreported.append(opaque)
+        if !refused.contains(message.topic) { unreported.append(opaque) }
     }
 
     func poll(timeoutMilliseconds: Int32) {
@@ -237,6 +239,7 @@ extension WorkerShard {
         placement: KeyPlacement.Source? = nil,
         partitionCounts: EarlierLife.PartitionCounts = EarlierLife.PartitionCounts(requests: 4, outcomes: 1),
         hostClock: (() -> MonotonicTime)? = nil,
+        limits: TopicLimits = TopicLimits(),
         unixMilliseconds: @escaping @Sendable () -> Int64 = { 0 },
         salt: TopicSalt = .none,
         logger: Logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }),
@@ -245,6 +248,7 @@ extension WorkerShard {
         group.eventLoop = eventLoop
         var settings = ShardSettings(configuration, unixMilliseconds: unixMilliseconds, randomBits: { 35 })
         settings.newSalt = { salt }
+        settings.topicLimits = limits
         let shard = WorkerShard(
             settings,
             number: 0,

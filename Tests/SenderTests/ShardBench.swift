@@ -50,6 +50,7 @@ final class ShardBench {
     ///   - metadata: beside it.
     ///   - salt: of partitions whose commits have none.
     ///   - placement: nil: nobody watches in which partitions records lie.
+    ///   - limits: of what publishers can make up.
     init(
         on eventLoop: EmbeddedEventLoop = EmbeddedEventLoop(),
         over transport: EnvironmentSettings.Transport = .binary,
@@ -58,6 +59,7 @@ final class ShardBench {
         metadata: String = "3;",
         salt: TopicSalt = .none,
         placement: KeyPlacement.Source? = nil,
+        limits: TopicLimits = TopicLimits(),
         _ change: (inout BelfryConfiguration) -> Void = { _ in }
     ) {
         self.eventLoop = eventLoop
@@ -84,6 +86,7 @@ final class ShardBench {
             reader: reader,
             placement: placement,
             hostClock: { [host] in MonotonicTime(eventLoop.now) + host.suspended },
+            limits: limits,
             unixMilliseconds: { [clock] in clock.milliseconds.load(ordering: .relaxed) },
             salt: salt,
             logger: lines.logger,

@@ -159,7 +159,7 @@ struct ShardTopicTests {
 
     /// A fetched batch of one record for each of more bundles than have a topic without certificate, and one of news.
     private func bringStrangers(to bench: Bench) throws -> [String] {
-        let strangers = (0...TopicDirectory.mostWithoutCertificate).map { "com.example.stranger\($0)" }
+        let strangers = (0...TopicLimits().withoutCertificate).map { "com.example.stranger\($0)" }
         bench.gateway.missing = Set(strangers)
         bench.assign(0)
         // Limits count from the first tick on.

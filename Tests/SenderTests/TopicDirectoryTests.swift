@@ -48,6 +48,14 @@ import Testing
         }
     }
 
+    /// Every bundle without a topic has records.
+    private func recount(
+        _ directory: TopicDirectory,
+        isBusy: (TopicAccount) -> Bool = { _ in true }
+    ) -> [(hash: TopicHash, account: TopicAccount)] {
+        directory.recount(isBusy: isBusy) { _ in true }
+    }
+
     private func topic(_ key: String, _ environment: String, in directory: TopicDirectory) throws -> Topic {
         try #require(try find(key, environment, in: directory).account.topic)
     }
@@ -103,7 +111,7 @@ import Testing
     @Test("A hundred bundles without certificate have topics; further ones only cursors, until there is room for them")
     func noCertificate() throws {
         let directory = maker.directory(["sandbox"])
-        for number in 0..<TopicDirectory.mostWithoutCertificate {
+        for number in 0..<TopicLimits().withoutCertificate {
             #expect(try topic("other.\(number)", "", in: directory).bundleID == "other.\(number)")
         }
         #expect(!directory.hasRoom)
@@ -113,11 +121,11 @@ import Testing
             #expect(found.account === directory.others && found.account.topic == nil)
         }
         #expect(try topic("known.a", "", in: directory).bundleID == "known.a", "one with a certificate needs no room")
-        #expect(directory.recount { _ in true }.isEmpty && directory.strangerCount == 2)
+        #expect(recount(directory).isEmpty && directory.strangerCount == 2)
 
         // One comes to a certificate, and another one's certificate makes room.
         maker.found = ["other.7", "most"]
-        let found = directory.recount { _ in true }
+        let found = recount(directory)
         #expect(Set(found.compactMap(\.account.topic?.bundleID)) == ["more", "most"])
         for (name, account) in found { #expect(directory.accounts(.none)[name.hash(.none)] === account) }
         #expect(directory.strangerCount == 0 && !directory.hasRoom)
@@ -127,17 +135,17 @@ import Testing
     @Test("A bundle without certificate and without records leaves its room to another")
     func idle() throws {
         let directory = maker.directory(["sandbox"])
-        for number in 0...TopicDirectory.mostWithoutCertificate { _ = try find("other.\(number)", "", in: directory) }
+        for number in 0...TopicLimits().withoutCertificate { _ = try find("other.\(number)", "", in: directory) }
         let first = directory.accounts[0]
-        let found = directory.recount { $0 !== first }
-        #expect(found.map(\.account.topic?.bundleID) == ["other.\(TopicDirectory.mostWithoutCertificate)"])
+        let found = recount(directory) { $0 !== first }
+        #expect(found.map(\.account.topic?.bundleID) == ["other.\(TopicLimits().withoutCertificate)"])
         #expect(directory.accounts[0] === first, "should records come, it is known")
     }
 
     @Test("Names beyond all limits share a class")
     func fabricated() throws {
         let directory = maker.directory(["sandbox"])
-        let most = TopicDirectory.mostWithoutCertificate + TopicDirectory.mostStrangers
+        let most = TopicLimits().withoutCertificate + TopicLimits().strangers
         for number in 0..<most { #expect(try find("other.\(number)", "", in: directory).hash != .others) }
         let found = try find("more", "", in: directory)
         #expect(found.hash == .others && found.account === directory.others)
@@ -147,7 +155,7 @@ import Testing
     @Test("Bundles on a default key, whose names can be made up, have a limit: one more is refused and leaves no trace")
     func onDefaultKey() throws {
         let directory = maker.directory(["sandbox"])
-        let most = TopicDirectory.mostOnDefaultKey
+        let most = TopicLimits().onDefaultKey
         for number in 0..<most { #expect(try topic("any.\(number)", "", in: directory).bundleID == "any.\(number)") }
         let fault = try #require(self.fault("any.more", "", in: directory))
         #expect(fault.reason == "bundles-too-many")
@@ -161,7 +169,7 @@ import Testing
     @Test("Topics end where the tickets of requests do: bundles beyond wait, and half of the room is for certificates")
     func mostTopics() throws {
         let directory = maker.directory(["sandbox"])
-        let most = TopicDirectory.mostTopics
+        let most = TopicLimits().topics
         #expect(most == StreamTicket.mostQueues)
         for number in 0..<most / 2 { _ = try find("known.\(number)", "", in: directory) }
         #expect(!directory.hasRoom, "for one without a certificate")

@@ -252,7 +252,7 @@ import Testing
         let metadata = try PositionMetadata(decoding: position.metadata, committedOffset: 12)
         #expect(metadata.laggards.map(\.cursor) == [15, 16, 17] && !metadata.laggards.contains { $0.topic == .others })
         // Two names fit: the third topic would hold the offset, too, but further on.
-        let narrow = try #require(partition.position(metadataLimitBytes: 32))
+        let narrow = try #require(partition.position(metadataLimitBytes: 47))
         #expect(narrow.offset == 12 && narrow.unnamed == 2)
     }
 }

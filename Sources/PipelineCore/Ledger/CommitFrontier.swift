@@ -25,7 +25,7 @@ public struct CommitFrontier: Sendable {
 
     /// Notifications of the records that are not behind the frontier: the distance of sending ahead of it.
     public private(set) var uncommitted = 0
-    /// Memory of the same records in bytes, as passed to ``append(offset:tokens:bytes:alreadyDone:)``.
+    /// Memory of the same records in bytes, as passed to ``append(offset:tokens:bytes:alreadyDone:isWhole:)``.
     public private(set) var bytes = 0
     /// The done ranges that this assignment started from. Runs beyond the records consumed since are part of every
     /// commit: otherwise the next owner would send them once more.
@@ -57,8 +57,15 @@ public struct CommitFrontier: Sendable {
     ///   - bytes: memory of the record, by the caller's own measure.
     ///   - alreadyDone: runs from the commit that this assignment started from, the same at every call; their tokens
     ///     count as done.
+    ///   - isWhole: the record is done as a whole or not at all; marks of some of its notifications do not count.
     /// - Returns: the record's number. If nothing of the record remains, the next ``advance()`` passes it.
-    public mutating func append(offset: Int64, tokens: Int, bytes: Int = 0, alreadyDone: DoneRanges) -> UInt32 {
+    public mutating func append(
+        offset: Int64,
+        tokens: Int,
+        bytes: Int = 0,
+        alreadyDone: DoneRanges,
+        isWhole: Bool = false
+    ) -> UInt32 {
         precondition(consumedEnd.map { offset >= $0 } ?? true)
         if consumedEnd == nil { inherited = alreadyDone }
         consumedEnd = offset + 1
@@ -74,7 +81,9 @@ public struct CommitFrontier: Sendable {
         )
         uncommitted += tokens
         self.bytes += Int(UInt32(clamping: bytes))
-        if let last = alreadyDone.runs.last, DoneRanges.Position(offset: offset, token: 0) < last.upperBound {
+        if let last = alreadyDone.runs.last, DoneRanges.Position(offset: offset, token: 0) < last.upperBound,
+            !isWhole || alreadyDone.containsAll(of: offset)
+        {
             for token in 0..<UInt32(tokens) where alreadyDone.contains(.init(offset: offset, token: token)) {
                 setDone(number, token: token)
             }

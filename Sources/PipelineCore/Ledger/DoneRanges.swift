@@ -63,6 +63,26 @@ public struct DoneRanges: Equatable, Sendable {
         return rest
     }
 
+    /// The parts of runs that lie in runs of the other ranges, too.
+    public func intersection(_ other: DoneRanges) -> DoneRanges {
+        var common = DoneRanges()
+        var others = other.runs[...]
+        for run in runs {
+            others = others.drop { $0.upperBound <= run.lowerBound }
+            for other in others.prefix(while: { $0.lowerBound < run.upperBound }) {
+                common.append(run.clamped(to: other))
+            }
+        }
+        return common
+    }
+
+    /// One run has all notifications of a record, however many these are.
+    public func containsAll(of offset: Int64) -> Bool {
+        let start = Position(offset: offset, token: 0)
+        let place = runs.partitioningIndex { $0.upperBound > start }
+        return place < runs.count && runs[place].lowerBound <= start && runs[place].upperBound.offset > offset
+    }
+
     public func contains(_ position: Position) -> Bool {
         let place = runs.partitioningIndex { $0.upperBound > position }
         return place < runs.count && runs[place].contains(position)

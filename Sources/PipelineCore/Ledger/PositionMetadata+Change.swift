@@ -8,6 +8,7 @@ extension PositionMetadata {
     public func moved(to offset: Int64) -> PositionMetadata {
         var changed = PositionMetadata()
         changed.salt = salt
+        changed.edition = edition
         changed.laggards = laggards.filter { $0.cursor < offset }
         return changed
     }
@@ -38,7 +39,8 @@ extension PositionMetadata {
             laggards.map { ($0.topic, $0.cursor) },
             liveNext: offset,
             salt: salt,
-            limitBytes: limitBytes
+            limitBytes: limitBytes,
+            edition: edition
         ) { topic, _ in
             laggards.first { $0.topic == topic }?.done ?? DoneRanges()
         }

@@ -5,6 +5,10 @@
 /// for each topic with done ranges `;`, its index among the named in base 36, `:` and the ``DoneRanges`` relative to
 /// its cursor, without their version. Topics without a name are done below the offset.
 ///
+/// With any names the first is a *mark* and no topic: one of ``TopicHash/marks``, and in place of a cursor the offset
+/// for which the text was made. A mirror copies the text to a log with other offsets. Versions of this program that do
+/// not know marks take it for a topic that lags nowhere.
+///
 /// The names come first, because they must survive: the lowest cursors, as many as fit. Topics that do not fit hold the
 /// offset. Done ranges only spare repetitions and take the remaining room.
 public struct PositionMetadata: Equatable, Sendable {
@@ -44,7 +48,12 @@ public struct PositionMetadata: Equatable, Sendable {
         /// A version that this program does not know.
         case unknownVersion
         case malformed
+        /// The text was made for another offset: a mirror has copied it. `lowest` is its lowest cursor.
+        case madeFor(offset: Int64, lowest: Int64)
     }
+
+    /// The edition of an owner that is not known, or of several.
+    public static let unknownEdition: UInt8 = 0
 
     /// The key of the topics' hashes.
     public var salt = TopicSalt.none
@@ -52,6 +61,8 @@ public struct PositionMetadata: Equatable, Sendable {
     public var laggards: [Laggard] = []
     /// Done ranges of all topics together, as written by an earlier version of this program.
     public var doneOfAll = DoneRanges()
+    /// The edition of the owner's decoder: with the same one the same records are ``TopicHash/refused``.
+    public var edition = Self.unknownEdition
 
     public init() {}
 
@@ -66,23 +77,27 @@ public struct PositionMetadata: Equatable, Sendable {
     ///     offset is never above it.
     ///   - salt: the key of the topics' hashes.
     ///   - limitBytes: most bytes of metadata; 32 or more.
+    ///   - edition: of the decoder that told the topics apart; below the number of ``TopicHash/marks``.
     ///   - ranges: the done ranges of a named topic, at most so many runs.
     public static func choose(
         _ laggards: [(topic: TopicHash, cursor: Int64)],
         liveNext: Int64,
         salt: TopicSalt = .none,
         limitBytes: Int,
+        edition: UInt8 = Self.unknownEdition,
         ranges: (_ topic: TopicHash, _ limit: Int) -> DoneRanges
     ) -> Position {
         let sorted = laggards.sorted { ($0.cursor, $0.topic) < ($1.cursor, $1.topic) }
         let room = capacity(limitBytes: limitBytes, salt: salt)
         let named = sorted.prefix(room).prefix { $0.cursor >> cursorBits == 0 }
         let unnamed = sorted.dropFirst(named.count)
+        let offset = min(unnamed.first?.cursor ?? liveNext, liveNext)
         var text = head(salt)
         text.reserveCapacity(limitBytes)
+        if !named.isEmpty { append(.mark(edition), min(offset, longestCursor), to: &text) }
         for each in named { append(each.topic, each.cursor, to: &text) }
         for (index, each) in named.enumerated() {
-            let prefix = ";\(String(index, radix: 36)):"
+            let prefix = ";\(String(index + 1, radix: 36)):"
             let left = limitBytes - text.count - prefix.utf8.count
             guard left >= DoneRanges.shortestRunBytes else { break }
             let done = ranges(each.topic, left / DoneRanges.shortestRunBytes + 1).dropping(before: each.cursor)
@@ -92,7 +107,7 @@ public struct PositionMetadata: Equatable, Sendable {
             text += encoded.utf8.dropFirst(DoneRanges.versionBytes)
         }
         return Position(
-            offset: min(unnamed.first?.cursor ?? liveNext, liveNext),
+            offset: offset,
             metadata: String(decoding: text, as: UTF8.self),
             unnamed: unnamed.count
         )
@@ -100,7 +115,7 @@ public struct PositionMetadata: Equatable, Sendable {
 
     /// The number of topics that fit into metadata of `limitBytes`.
     public static func capacity(limitBytes: Int, salt: TopicSalt = .none) -> Int {
-        max(0, limitBytes - head(salt).count) / nameBytes
+        max(0, (limitBytes - head(salt).count) / nameBytes - 1)
     }
 
     // MARK: Text
@@ -110,6 +125,7 @@ public struct PositionMetadata: Equatable, Sendable {
     private static let saltBytes = 11
     private static let nameBytes = 15
     private static let cursorBits: Int64 = 48
+    private static let longestCursor: Int64 = 1 << cursorBits - 1
     private static let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
     private static let values: [UInt8: UInt64] = Dictionary(
         uniqueKeysWithValues: digits.enumerated().map { ($1, UInt64($0)) }
@@ -167,19 +183,31 @@ public struct PositionMetadata: Equatable, Sendable {
         }
         let names = parts[0]
         guard names.count % Self.nameBytes == 0 else { throw .malformed }
+        var mark: Laggard?
         for start in stride(from: names.startIndex, to: names.endIndex, by: Self.nameBytes) {
             let high = try Self.read(names[start..<start + 8])
             let low = try Self.read(names[start + 8..<start + Self.nameBytes])
             guard low >> 40 == 0 else { throw .malformed }
-            let topic = TopicHash(value: high >> 8)
-            guard !laggards.contains(where: { $0.topic == topic }) else { throw .malformed }
-            laggards.append(Laggard(topic: topic, cursor: Int64((high & 255) << 40 | low)))
+            let named = Laggard(topic: TopicHash(value: high >> 8), cursor: Int64((high & 255) << 40 | low))
+            if named.topic.isMark {
+                guard start == names.startIndex else { throw .malformed }
+                mark = named
+                edition = named.topic.edition
+                continue
+            }
+            guard !laggards.contains(where: { $0.topic == named.topic }) else { throw .malformed }
+            laggards.append(named)
         }
+        if let mark, mark.cursor != min(committedOffset, Self.longestCursor) {
+            throw .madeFor(offset: mark.cursor, lowest: laggards.map(\.cursor).min() ?? mark.cursor)
+        }
+        let first = mark == nil ? 0 : 1
         for part in parts.dropFirst() {
             let halves = part.split(separator: UInt8(ascii: ":"), maxSplits: 1, omittingEmptySubsequences: false)
-            guard halves.count == 2, let index = Int(String(decoding: halves[0], as: UTF8.self), radix: 36),
-                laggards.indices.contains(index)
+            guard halves.count == 2, let place = Int(String(decoding: halves[0], as: UTF8.self), radix: 36),
+                place >= first, place - first < laggards.count
             else { throw .malformed }
+            let index = place - first
             do throws(DoneRanges.DecodingError) {
                 laggards[index].done = try DoneRanges(
                     decoding: DoneRanges.versionText + String(decoding: halves[1], as: UTF8.self),

@@ -3,19 +3,28 @@
 /// Two topics with one hash share a cursor, which repeats notifications after a crash or when one of them stops, and
 /// loses none; each waits until the other may be fed. So the hash is keyed by the partition's ``TopicSalt``: publishers
 /// choose bundle IDs, and could otherwise make one up that waits for a certificate, and has another wait with it. A
-/// configuration that resolves environments differently changes no hash.
+/// configuration that resolves environments differently changes no hash: a record that one owner refuses and another
+/// sends has the same for both.
 public struct TopicHash: Hashable, Comparable, Sendable {
     /// Below 2⁴⁰.
     public let value: UInt64
 
     static let bits: UInt64 = 40
 
-    /// Records that become dead letters as a whole: undecodable ones, and those of environments that are not
-    /// configured.
+    /// Records that name no topic: they cannot be decoded, and become dead letters.
     public static let refused = TopicHash(value: 0)
     /// Bundles without a certificate beyond those that have cursors of their own. Never named in commit metadata: they
     /// hold the offset.
     public static let others = TopicHash(value: 1)
+    /// Values of no topic: marks of commit metadata, one for each edition of the decoder.
+    static let marks = (1 << bits - 256)..<UInt64(1 << bits)
+
+    /// The mark of commits by owners with an edition of the decoder.
+    static func mark(_ edition: UInt8) -> TopicHash { TopicHash(value: marks.lowerBound + UInt64(edition)) }
+
+    var isMark: Bool { Self.marks.contains(value) }
+    /// Of a mark.
+    var edition: UInt8 { UInt8(truncatingIfNeeded: value) }
 
     /// - Parameter value: below 2⁴⁰.
     public init(value: UInt64) {
@@ -23,10 +32,11 @@ public struct TopicHash: Hashable, Comparable, Sendable {
         self.value = value
     }
 
-    /// The hash of a topic's name; never one of the two classes.
+    /// The hash of a topic's name; never one of the two classes nor a mark.
     public init(bundleID: UnsafeRawBufferPointer, environment: UnsafeRawBufferPointer, salt: TopicSalt) {
         let folded = salt == .none ? Self.unkeyed(bundleID, environment) : salt.digest(bundleID, environment)
-        value = folded > Self.others.value ? folded : folded + 2
+        let free = folded > Self.others.value ? folded : folded + 2
+        value = free < Self.marks.lowerBound ? free : free - UInt64(Self.marks.count)
     }
 
     /// FNV-1a of environment, a zero byte and bundle ID, folded.

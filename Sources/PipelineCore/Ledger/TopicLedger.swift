@@ -12,6 +12,8 @@ public struct TopicLedger: Sendable {
         public internal(set) var next: Int64
         /// The last offset that was passed over.
         public internal(set) var last: Int64
+
+        public func contains(_ offset: Int64) -> Bool { next <= offset && offset <= last }
     }
 
     /// The records taken in and not behind the cursor.
@@ -66,10 +68,16 @@ public struct TopicLedger: Sendable {
 
     // MARK: Feeding
 
-    /// Takes a record in; see ``CommitFrontier/append(offset:tokens:bytes:alreadyDone:)``.
-    public mutating func addRecord(offset: Int64, tokens: Int, bytes: Int) -> UInt32 {
+    /// Takes a record in; see ``CommitFrontier/append(offset:tokens:bytes:alreadyDone:isWhole:)``.
+    public mutating func addRecord(offset: Int64, tokens: Int, bytes: Int, isWhole: Bool = false) -> UInt32 {
         if gap != nil { gap?.next = offset + 1 }
-        return frontier.append(offset: offset, tokens: tokens, bytes: bytes, alreadyDone: alreadyDone)
+        return frontier.append(
+            offset: offset,
+            tokens: tokens,
+            bytes: bytes,
+            alreadyDone: alreadyDone,
+            isWhole: isWhole
+        )
     }
 
     /// The live reader passes a record over.

@@ -1,5 +1,6 @@
 import KafkaClient
 import PipelineCore
+import RequestRules
 
 /// One assignment of one partition of push.requests: its live reader, and the progress of each topic.
 ///
@@ -41,7 +42,17 @@ final class PartitionAssignment {
         didSet { forgetCommittedRequests() }
     }
 
+    /// Records of topics may be among those of ``TopicHash/refused`` that are not done: an owner with another decoder
+    /// refused them, or there was no room for cursors of their own.
+    private(set) var isMixed: Bool
+    /// Topics with records among those of ``TopicHash/others``; nil: too many to name.
+    private var overflowed: Set<TopicHash>? = []
+    /// Feeds of topics whose records are refused, as of the last look.
+    private var refusedFeeds = 0
+
     private let doneOfAll: DoneRanges
+    private let edition: UInt8
+    private let mostRefused: Int
     private let table: FeedTable
     private let budget: ShardMemory
     private let nearBytes: Int
@@ -51,6 +62,9 @@ final class PartitionAssignment {
     ///   - salt: the key of the hashes that the commit has, or of those to come.
     ///   - doneBelow: the committed offset.
     ///   - doneOfAll: done ranges of all topics, as written by an earlier version.
+    ///   - edition: of this owner's decoder.
+    ///   - isMixed: the commit was made with another edition; see ``PositionMetadata/adapt(to:)``.
+    ///   - mostRefused: see ``TopicLimits/refused``.
     ///   - nearBytes: most bytes that the live reader reads of the stretch before `doneBelow`.
     init(
         place: KafkaTopicPartition,
@@ -58,6 +72,9 @@ final class PartitionAssignment {
         salt: TopicSalt = .none,
         doneBelow: Int64,
         doneOfAll: DoneRanges,
+        edition: UInt8 = RequestValue.edition,
+        isMixed: Bool = false,
+        mostRefused: Int = TopicLimits().refused,
         table: FeedTable,
         budget: ShardMemory,
         nearBytes: Int = ShardLimits.nearBytes
@@ -67,6 +84,9 @@ final class PartitionAssignment {
         self.salt = salt
         self.doneBelow = max(0, doneBelow)
         self.doneOfAll = doneOfAll
+        self.edition = edition
+        self.isMixed = isMixed
+        self.mostRefused = mostRefused
         self.table = table
         self.budget = budget
         self.nearBytes = nearBytes
@@ -117,14 +137,100 @@ final class PartitionAssignment {
         movedAt = tick
     }
 
-    /// The feed of a topic; a new one is live.
+    /// The feed of a topic. A new one is live, unless a class may have records of it that are not done.
     func feed(of hash: TopicHash, account: @autoclosure () -> TopicAccount) -> TopicFeed {
         if let lastFeed, lastFeed.hash == hash { return lastFeed }
         if let known = feeds[hash] {
             lastFeed = known
             return known
         }
-        return add(hash, account(), TopicLedger(doneBelow: doneBelow, alreadyDone: doneOfAll))
+        return begin(hash, account())
+    }
+
+    private func begin(_ hash: TopicHash, _ account: TopicAccount) -> TopicFeed {
+        let refused = isMixed && hash != .refused ? feeds[.refused] : nil
+        let others = hash > .others && overflowed?.contains(hash) ?? true ? feeds[.others] : nil
+        let behind = [refused, others].compactMap(\.self).filter { !$0.ledger.isLive }
+        let first = behind.min { ($0.ledger.gap?.next ?? .max) < ($1.ledger.gap?.next ?? .max) }
+        // Beyond the offset the refused records' marks say nothing of other topics.
+        let marked = refused?.ledger.alreadyDone.dropping(from: doneBelow) ?? doneOfAll
+        let ledger = TopicLedger(
+            doneBelow: min(doneBelow, refused?.ledger.doneBelow ?? doneBelow),
+            alreadyDone: others?.ledger.isLive == false ? DoneRanges() : marked,
+            gap: first?.ledger.gap.map { $0.next..<max($0.next, liveNext ?? doneBelow) }
+        )
+        let feed = add(hash, account, ledger)
+        if let first { feed.inheritGap(publishedAt: first.cursorPublishedAt, isRead: !first.lacksPublishedAt) }
+        return feed
+    }
+
+    /// The feed of bundles beyond those that have cursors of their own, for a record of one of them.
+    func overflow(_ hash: TopicHash, account: TopicAccount) -> TopicFeed {
+        if feeds[.others]?.ledger.isLive ?? true { overflowed = [] }
+        if overflowed?.count == ShardLimits.overflowedTopics { overflowed = nil }
+        overflowed?.insert(hash)
+        return feed(of: .others, account: account)
+    }
+
+    /// The feed for a record that is refused.
+    ///
+    /// - Parameters:
+    ///   - hash: of the topic that the record names. Another owner may know it, so it has a cursor of its own.
+    ///   - isBehind: the record is read again, so that it may be among those of ``TopicHash/refused`` already.
+    func feed(ofRefused hash: TopicHash, at offset: Int64, isBehind: Bool, account: TopicAccount) -> TopicFeed {
+        let known = feeds[hash]
+        if let known, !isBehind || known.ledger.gap?.contains(offset) ?? false { return claim(known, for: account) }
+        if isBehind, isMixed, let refused = feeds[.refused], refused.ledger.gap?.contains(offset) ?? false {
+            return refused
+        }
+        if let known { return claim(known, for: account) }
+        guard refusedFeeds < mostRefused else {
+            isMixed = true
+            return feed(of: .refused, account: account)
+        }
+        refusedFeeds += 1
+        return begin(hash, account)
+    }
+
+    /// The feed for a record that names no topic because it cannot be decoded.
+    ///
+    /// A former owner with another decoder may have known its topic, and then it is not done if that is behind.
+    ///
+    /// - Parameter mayBe: the record may be of a topic, by its key.
+    func feed(
+        ofUndecodableAt offset: Int64,
+        isBehind: Bool,
+        account: TopicAccount,
+        mayBe: (TopicFeed) -> Bool
+    ) -> TopicFeed {
+        func waits(_ feed: TopicFeed) -> Bool {
+            isBehind ? feed.ledger.gap?.contains(offset) ?? false : feed.ledger.doneBelow <= offset
+        }
+        if isMixed, offset < doneBelow, feeds[.refused].map(waits) != true,
+            let former = sortedFeeds.first(where: { $0.hash != .others && waits($0) && mayBe($0) })
+        {
+            return former
+        }
+        return feed(of: .refused, account: account)
+    }
+
+    /// Forgets feeds of refused topics that have nothing left to do, so that others have room.
+    ///
+    /// - Parameter account: that of refused records.
+    func forgetRefused(_ account: TopicAccount) {
+        guard refusedFeeds > 0 else { return }
+        // Before, records may come that are done by their marks, or not done though their offsets are below.
+        guard let liveNext, doneBelow <= liveNext else { return }
+        refusedFeeds = 0
+        for feed in sortedFeeds where feed.account === account && feed.hash != .refused {
+            let marked = feed.ledger.alreadyDone.runs.last?.upperBound.offset ?? 0
+            if feed.ledger.isIdle, feed.sharers.isEmpty, feed.unacknowledged == 0, marked <= liveNext {
+                table.remove(feed)
+                feeds[feed.hash] = nil
+            } else {
+                refusedFeeds += 1
+            }
+        }
     }
 
     /// Takes over a topic whose cursor is named in the commit.
@@ -218,11 +324,14 @@ final class PartitionAssignment {
                 laggards.append((hash, cursor))
             }
         }
+        // A next owner with this decoder need not ask any more which topics refused records may be of.
+        isMixed = isMixed && laggards.contains { $0.topic == .refused || $0.cursor < doneBelow }
         var position = PositionMetadata.choose(
             laggards,
             liveNext: end,
             salt: salt,
-            limitBytes: metadataLimitBytes
+            limitBytes: metadataLimitBytes,
+            edition: isMixed ? PositionMetadata.unknownEdition : edition
         ) { [feeds] hash, limit in
             feeds[hash]?.doneRanges(limit: limit) ?? DoneRanges()
         }

@@ -88,6 +88,7 @@ final class TopicFeed {
     /// - Parameters:
     ///   - payloadBytes: most bytes of the payload in the frame of each token.
     ///   - keptBytes: of payloads that the record's batch holds for tokens to choose from, and of its summary.
+    ///   - isWhole: see ``CommitFrontier/append(offset:tokens:bytes:alreadyDone:isWhole:)``.
     func addRecord(
         _ message: KafkaMessageView,
         at index: Int,
@@ -95,13 +96,16 @@ final class TopicFeed {
         tokens: Int,
         payloadBytes: Int = 0,
         keptBytes: Int = 0,
+        isWhole: Bool = false,
         now: MonotonicTime
     ) -> UInt32 {
         let frameBytes = ShardLimits.notificationBytes + payloadBytes
         let bytes = message.memoryBytes + keptBytes + tokens * frameBytes
         // The rest of the gap was published later.
         if !ledger.isLive { gapPublishedAt = message.timestampMilliseconds }
-        let number = change { $0.addRecord(offset: message.offset, tokens: tokens, bytes: bytes) }
+        let number = change {
+            $0.addRecord(offset: message.offset, tokens: tokens, bytes: bytes, isWhole: isWhole)
+        }
         if !sources.extend(to: number, batch: batch, index: index) {
             trimSources()
             sources.append(number, batch: batch, index: index, takenAt: now)

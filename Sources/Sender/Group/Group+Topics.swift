@@ -32,13 +32,22 @@ extension Group {
     func lookAfterStrangers(now: MonotonicTime) {
         let partitions = active
         var busy: Set<ObjectIdentifier> = []
+        var waiting: Set<TopicHash> = []
         for partition in partitions {
+            partition.forgetRefused(directory.refused)
             for feed in partition.feeds.values where !feed.ledger.isIdle {
                 busy.insert(ObjectIdentifier(feed.account))
                 busy.formUnion(feed.sharers.map(ObjectIdentifier.init))
+                if feed.account === directory.others { waiting.insert(feed.hash) }
             }
         }
-        for (name, account) in directory.recount(isBusy: { busy.contains(ObjectIdentifier($0)) }) {
+        directory.tick(now: now)
+        let found = directory.recount {
+            busy.contains(ObjectIdentifier($0))
+        } isWaiting: { name in
+            partitions.contains { waiting.contains(name.hash($0.salt)) }
+        }
+        for (name, account) in found {
             for partition in partitions {
                 if let feed = partition.feeds[name.hash(partition.salt)] { _ = partition.claim(feed, for: account) }
             }

@@ -34,6 +34,8 @@ final class Group {
     var revokeDeadline: Duration
     private let settlePatience: Duration
     private let requestsTopic: String
+    let decoderEdition: UInt8
+    private let mostRefused: Int
     private let clock: () -> MonotonicTime
     private let unixMilliseconds: () -> Int64
     private let newSalt: () -> TopicSalt
@@ -83,6 +85,8 @@ final class Group {
         revokeDeadline = settings.revokeDeadline
         settlePatience = settings.settlePatience
         requestsTopic = settings.names.requests
+        decoderEdition = settings.decoderEdition
+        mostRefused = settings.topicLimits.refused
         unixMilliseconds = settings.unixMilliseconds
         newSalt = settings.newSalt
         nextLookAtStanding = clock()
@@ -150,7 +154,7 @@ final class Group {
     private func begin(_ place: KafkaTopicPartition, _ decision: FirstStart.Decision) -> KafkaPartitionOffset {
         switch decision {
         case .start(let offset):
-            add(place, PositionMetadata(), offset: offset, start: offset)
+            add(place, PositionMetadata(), isMixed: false, offset: offset, start: offset)
             // The next owner tells by the commit that the partition is not fresh.
             commits.hurry()
             return KafkaPartitionOffset(place, offset: offset)
@@ -171,40 +175,34 @@ final class Group {
     }
 
     private func begin(_ position: KafkaPartitionOffset) -> KafkaPartitionOffset {
-        var metadata = PositionMetadata()
-        do throws(PositionMetadata.DecodingError) {
-            metadata = try PositionMetadata(decoding: position.metadata, committedOffset: position.offset)
-        } catch {
-            switch error {
-            case .missing:
-                logger.critical(
-                    "committed offset has no metadata: set by hand; starting there",
-                    metadata: ["partition": "\(position.partition)", "offset": "\(position.offset)"]
-                )
-            case .unknownVersion, .malformed:
-                standing[position.partition] = .unknownMetadata
-                logger.critical(
-                    "commit metadata is not understood; the partition stands until its offset is set",
-                    metadata: ["partition": "\(position.partition)", "offset": "\(position.offset)"]
-                )
-                return position
-            }
+        guard let (metadata, isMixed) = read(position) else {
+            standing[position.partition] = .unknownMetadata
+            return position
         }
         // With a near cursor the live reader starts there and skips finished records.
         let lowest = metadata.laggards.map(\.cursor).min() ?? position.offset
         let isNear = position.offset - lowest <= nearRecords
         let start = isNear ? min(lowest, position.offset) : position.offset
-        add(position.place, metadata, offset: position.offset, start: start)
+        add(position.place, metadata, isMixed: isMixed, offset: position.offset, start: start)
         return KafkaPartitionOffset(position.place, offset: start)
     }
 
-    private func add(_ place: KafkaTopicPartition, _ metadata: PositionMetadata, offset: Int64, start: Int64) {
+    private func add(
+        _ place: KafkaTopicPartition,
+        _ metadata: PositionMetadata,
+        isMixed: Bool,
+        offset: Int64,
+        start: Int64
+    ) {
         let partition = PartitionAssignment(
             place: place,
             claimedAt: unixMilliseconds(),
             salt: salt(under: metadata),
             doneBelow: offset,
             doneOfAll: metadata.doneOfAll,
+            edition: decoderEdition,
+            isMixed: isMixed,
+            mostRefused: mostRefused,
             table: feeds,
             budget: memory,
             nearBytes: nearBytes

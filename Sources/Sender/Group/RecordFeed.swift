@@ -62,6 +62,8 @@ final class RecordFeed {
 
     /// The lagging feed needs more records: it has used up half of its allowance.
     func wants(_ feed: TopicFeed) -> Bool {
+        // Read again, its records get cursors of their own.
+        guard feed.hash != .others else { return classifier.directory.looksAtOthers }
         guard admits(feed) else { return wantsDiscarded(feed) }
         guard feed.account.feeding == .all else { return true }
         return hasHalf(feed) && (feed.account.pace?.isHalfFull ?? true || isBeingRead(feed))
@@ -110,15 +112,14 @@ final class RecordFeed {
             let found = classifier.findTopic(of: message, environment: request.environment, salt: partition.salt)
             // Records below that were read before the commit.
             if let placement, offset >= partition.doneBelow { look(at: message, found, placement) }
-            let feed = feed(of: found, in: partition)
+            let feed = feed(of: found, message, request.environment, in: partition, isBehind: false)
             let isDiscarded = isDiscarded(message, found)
             guard takesLive(message, in: feed, isDiscarded: isDiscarded) else { return }
             giveToIntake(message, at: index, request, found, of: feed, isDiscarded: isDiscarded)
         } catch {
-            let feed = feedOfRefused(nil, in: partition)
+            let feed = feedOfUndecodable(message, in: partition, isBehind: false)
             guard takesLive(message, in: feed) else { return }
-            // A record that cannot be decoded counts as one notification.
-            intake.refuse(message, at: index, of: feed, tokens: 1, error)
+            intake.refuse(message, at: index, of: feed, tokens: nil, error)
         }
     }
 
@@ -209,14 +210,14 @@ final class RecordFeed {
         do throws(RecordRefusal) {
             let request = try classifier.decode(message)
             let found = classifier.findTopic(of: message, environment: request.environment, salt: partition.salt)
-            feed = self.feed(of: found, in: partition)
+            feed = self.feed(of: found, message, request.environment, in: partition, isBehind: true)
             let isDiscarded = isDiscarded(message, found)
             guard takesBehind(message, in: feed, from: start, &left, isDiscarded: isDiscarded) else { return }
             giveToIntake(message, at: index, request, found, of: feed, isDiscarded: isDiscarded)
         } catch {
-            feed = feedOfRefused(nil, in: partition)
+            feed = feedOfUndecodable(message, in: partition, isBehind: true)
             guard takesBehind(message, in: feed, from: start, &left) else { return }
-            intake.refuse(message, at: index, of: feed, tokens: 1, error)
+            intake.refuse(message, at: index, of: feed, tokens: nil, error)
         }
         partition.catchUp.fed(feed.hash, bytes: message.recordBytes)
     }
@@ -234,6 +235,7 @@ final class RecordFeed {
         }
         guard message.offset <= gap.last else { return false }
         guard admits(feed) || isDiscarded && admitsDiscarded(feed) else {
+            if feed.hash == .others { classifier.directory.stopLookingAtOthers() }
             // Everything of the feed before this record was fed.
             feed.fed(upTo: message.offset)
             if !isDiscarded { feed.keptAt = message.offset }
@@ -244,14 +246,17 @@ final class RecordFeed {
         return true
     }
 
-    /// A topic of the commit lags, and its bundle is not known yet. Its environment may be configured no longer, and
-    /// then no key leads to its hash.
     private func hasUnknownTopic(_ partition: PartitionAssignment, from start: Int64) -> Bool {
-        let directory = classifier.directory
-        return partition.feeds.values.contains { feed in
-            guard let gap = feed.ledger.gap, gap.next >= start, feed.account.topic == nil else { return false }
-            return feed.account !== directory.refused && feed.account !== directory.others
+        partition.feeds.values.contains { feed in
+            guard let gap = feed.ledger.gap, gap.next >= start else { return false }
+            return isUnknown(feed)
         }
+    }
+
+    /// Keys do not lead to the feed's hash. The bundle of a topic of the commit is not known before its first record,
+    /// and its environment may be configured no longer.
+    private func isUnknown(_ feed: TopicFeed) -> Bool {
+        feed.account.topic == nil && feed.account !== classifier.directory.others
     }
 
     private func mayBeBehind(
@@ -270,22 +275,54 @@ final class RecordFeed {
 
     // MARK: Both
 
-    private func feed(of found: Classifier.Found, in partition: PartitionAssignment) -> TopicFeed {
+    private func feed(
+        of found: Classifier.Found,
+        _ message: KafkaMessageView,
+        _ environment: UnsafeRawBufferPointer,
+        in partition: PartitionAssignment,
+        isBehind: Bool
+    ) -> TopicFeed {
         switch found {
-        case .refused(_, let hash):
-            return feedOfRefused(hash, in: partition)
+        case .refused(_, let hash?):
+            return partition.feed(
+                ofRefused: hash,
+                at: message.offset,
+                isBehind: isBehind,
+                account: classifier.directory.refused
+            )
+        case .refused(_, nil):
+            return feedOfUndecodable(message, in: partition, isBehind: isBehind)
         case .topic(let topic):
             if topic.shard != nil, !topic.account.hasShards { topic.account.hasShards = true }
+            guard topic.hash != .others else {
+                // A bundle that once had a cursor of its own keeps it.
+                let salt = partition.salt
+                guard let hash = TopicDirectory.hash(key: message.key, environment: environment, salt: salt) else {
+                    preconditionFailure("the key has named a bundle")
+                }
+                let known = partition.feeds[hash]
+                return known.map { partition.claim($0, for: topic.account) }
+                    ?? partition.overflow(hash, account: topic.account)
+            }
             // A laggard of the commit is known by its hash alone until its first record comes.
             return partition.claim(partition.feed(of: topic.hash, account: topic.account), for: topic.account)
         }
     }
 
-    /// - Parameter hash: of the topic that the record names; nil: it names none.
-    private func feedOfRefused(_ hash: TopicHash?, in partition: PartitionAssignment) -> TopicFeed {
-        // A topic that lags may be refused by another configuration than the one that it was published under.
-        if let hash, let known = partition.feeds[hash] { return known }
-        return partition.feed(of: .refused, account: classifier.directory.refused)
+    private func feedOfUndecodable(
+        _ message: KafkaMessageView,
+        in partition: PartitionAssignment,
+        isBehind: Bool
+    ) -> TopicFeed {
+        partition.feed(
+            ofUndecodableAt: message.offset,
+            isBehind: isBehind,
+            account: classifier.directory.refused
+        ) { feed in
+            guard !isUnknown(feed) else { return true }
+            guard let parsed = try? RecordKeyView(parsing: message.key) else { return false }
+            return classifier.directory.hasHash(ofBundle: parsed.bundleID, salt: partition.salt) { $0 == feed.hash }
+        }
     }
 
     private func giveToIntake(

@@ -18,22 +18,13 @@ final class TopicDirectory {
     /// Makes a topic of a configured environment.
     typealias Make = (_ index: Int32, _ environment: String, _ bundleID: String) -> Topic
 
-    /// Most bundles without a certificate that have a topic. Limits the memory for records with fabricated keys.
-    static let mostWithoutCertificate = 100
-    /// Most further bundles that have cursors of their own; the rest share ``TopicHash/others``.
-    static let mostStrangers = 16_384
-    /// Most bundles whose only credential is their team's default key: publishers can make up such names. Bundles that
-    /// the operator names, by a certificate or under `topics`, do not count. [ours]
-    static let mostOnDefaultKey = 2000
-    /// Most topics, as many as a ``StreamTicket`` tells apart. The bundles beyond wait.
-    static let mostTopics = StreamTicket.mostQueues
-
     private(set) var accounts: [TopicAccount] = []
     /// Account of records that are refused as a whole.
     let refused = TopicAccount(nil)
     /// Account of bundles without a certificate beyond the limit: nothing of them is fed.
     let others = TopicAccount(nil)
 
+    private let limits: TopicLimits
     private let environments: [String]
     /// Environments as records may name them; the empty name first.
     private let environmentBytes: [[UInt8]]
@@ -48,6 +39,9 @@ final class TopicDirectory {
     /// Bundles that wait for a certificate, or for room, and have cursors of their own.
     private var strangers: [Spelling: Name] = [:]
     private var nextAlarm = MonotonicTime(nanoseconds: 0)
+    private var nextLookAtOthers = MonotonicTime(nanoseconds: 0)
+    /// Time between two looks at records without a cursor of their own. [ours]
+    private static let othersInterval = Duration.seconds(10)
     /// The last answer: consecutive records mostly belong to one bundle, be they of different shards.
     private var latest: Answer?
 
@@ -105,11 +99,13 @@ final class TopicDirectory {
 
     /// - Parameter isOnDefaultKey: the bundle's only credential is its team's default key, as any bundle's would be.
     init(
+        _ limits: TopicLimits = TopicLimits(),
         environments: [String],
         hasCertificate: @escaping (_ environment: String, _ bundleID: String) -> Bool,
         isOnDefaultKey: @escaping (_ environment: String, _ bundleID: String) -> Bool,
         make: @escaping Make
     ) {
+        self.limits = limits
         self.environments = environments
         environmentBytes = [[]] + environments.map { Array($0.utf8) }
         self.hasCertificate = hasCertificate
@@ -178,24 +174,49 @@ final class TopicDirectory {
     /// One more bundle without a certificate can have a topic. Those that had one before and are done with count, too:
     /// half of all topics is for bundles with a certificate.
     var hasRoom: Bool {
-        withoutCertificate < Self.mostWithoutCertificate && accounts.count < Self.mostTopics / 2
+        withoutCertificate < limits.withoutCertificate && accounts.count < limits.topics / 2
     }
 
     /// Bundles that wait for a certificate, or for room.
     var strangerCount: Int { strangers.count }
 
+    /// Records of ``TopicHash/others`` are to be read again: there may be room for cursors of their own by now.
+    private(set) var looksAtOthers = false
+
+    /// Lets the others be looked at now and then.
+    func tick(now: MonotonicTime) {
+        guard nextLookAtOthers <= now else { return }
+        nextLookAtOthers = now + Self.othersInterval
+        looksAtOthers = true
+    }
+
+    /// A record of the others was read again, and there is no room.
+    func stopLookingAtOthers() { looksAtOthers = false }
+
     /// Counts the bundles without a certificate anew, and makes topics of those that have waited for one.
     ///
-    /// - Parameter isBusy: the account has records; one without leaves its room to others.
-    /// - Returns: the new topics' accounts, by the names of the cursors that their bundles have had.
-    func recount(isBusy: (TopicAccount) -> Bool) -> [(name: Spelling, account: TopicAccount)] {
+    /// - Parameters:
+    ///   - isBusy: the account has records; one without leaves its room to others.
+    ///   - isWaiting: records wait at the cursor of a bundle without a topic; one without leaves its room to others.
+    /// - Returns: the new topics' accounts, or that of refused records, by the names of the cursors that their bundles
+    ///   have had.
+    func recount(
+        isBusy: (TopicAccount) -> Bool,
+        isWaiting: (Spelling) -> Bool
+    ) -> [(name: Spelling, account: TopicAccount)] {
         withoutCertificate = accounts.count { account in
             guard let topic = account.topic else { return false }
             return !hasCertificate(topic.environment, topic.bundleID) && isBusy(account)
         }
         var found: [(name: Spelling, account: TopicAccount)] = []
         for (spelling, name) in strangers.sorted(by: { $0.key < $1.key }) {
-            guard let account = try? account(of: name, spelling) else { continue }
+            guard isWaiting(spelling) else {
+                strangers[spelling] = nil
+                continue
+            }
+            let account: TopicAccount?
+            do throws(RecordRefusal) { account = try self.account(of: name, spelling) } catch { account = refused }
+            guard let account else { continue }
             strangers[spelling] = nil
             found.append((spelling, account))
         }
@@ -212,7 +233,7 @@ final class TopicDirectory {
     /// The bundle has a cursor of its own while it has no topic.
     private func isKept(_ name: Name, _ spelling: Spelling) -> Bool {
         if strangers[spelling] != nil { return true }
-        guard strangers.count < Self.mostStrangers else { return false }
+        guard strangers.count < limits.strangers else { return false }
         strangers[spelling] = name
         return true
     }
@@ -225,10 +246,10 @@ final class TopicDirectory {
             spellings[spelling] = known
             return accounts[Int(known)]
         }
-        guard accounts.count < Self.mostTopics else { return nil }
+        guard accounts.count < limits.topics else { return nil }
         let isOnDefaultKey = isOnDefaultKey(name.environment, name.bundleID)
         // Asked first: nothing at all is kept of a bundle that is refused.
-        if isOnDefaultKey, onDefaultKey >= Self.mostOnDefaultKey { throw Self.tooMany(with: name) }
+        if isOnDefaultKey, onDefaultKey >= limits.onDefaultKey { throw tooMany(with: name) }
         let isThere = hasCertificate(name.environment, name.bundleID)
         if !isThere {
             guard hasRoom else { return nil }
@@ -245,11 +266,11 @@ final class TopicDirectory {
         return account
     }
 
-    private static func tooMany(with name: Name) -> RecordRefusal {
+    private func tooMany(with name: Name) -> RecordRefusal {
         RecordRefusal(
             reason: "bundles-too-many",
             detail: "\(name.bundleID) in environment \(name.environment) has neither a certificate nor an entry under "
-                + "topics; the key of keys.team alone serves \(mostOnDefaultKey) bundles at most, and does already"
+                + "topics; the key of keys.team alone serves \(limits.onDefaultKey) bundles at most, and does already"
         )
     }
 

@@ -6,20 +6,31 @@ import PushSchemas
 extension Intake {
     /// Takes in a record that is refused as a whole.
     ///
-    /// - Parameter report: see ``SendRequestView/report``.
+    /// - Parameters:
+    ///   - tokens: nil: the record cannot be decoded, and counts as one notification.
+    ///   - report: see ``SendRequestView/report``.
     func refuse(
         _ message: KafkaMessageView,
         at index: Int,
         of feed: TopicFeed,
-        tokens: Int,
+        tokens known: Int?,
         report: RequestReport? = nil,
         _ refusal: RecordRefusal
     ) {
         guard let source else { return }
+        let tokens = known ?? 1
         counters.records += 1
         counters.undecodable += 1
         counters.notifications += tokens
-        let record = add(message, at: index, to: feed, of: source, tokens: tokens, report: report)
+        let record = add(
+            message,
+            at: index,
+            to: feed,
+            of: source,
+            tokens: tokens,
+            report: report,
+            isWhole: known == nil
+        )
         begin(report, of: record, in: feed, tokens: tokens)
         outcomes.deadLetter(record: record, of: feed, tokens: UInt32(tokens), refusal)
     }

@@ -99,6 +99,8 @@ final class Intake {
     }
 
     /// Enters a record into its feed.
+    ///
+    /// - Parameter isWhole: its tokens are not known.
     func add(
         _ message: KafkaMessageView,
         at index: Int,
@@ -107,7 +109,8 @@ final class Intake {
         tokens: Int,
         report: RequestReport?,
         payloadBytes: Int = 0,
-        renderedBytes: Int = 0
+        renderedBytes: Int = 0,
+        isWhole: Bool = false
     ) -> UInt32 {
         let summaryBytes = report == .summary ? RecordSummaries<OutcomeKind>.bytes(tokens: tokens) : 0
         takenBytes += message.memoryBytes
@@ -119,6 +122,8 @@ final class Intake {
             tokens: tokens,
             payloadBytes: payloadBytes,
             keptBytes: renderedBytes + summaryBytes,
+            // A summary counts all tokens, and an owner that made none may have marked some.
+            isWhole: isWhole || report == .summary,
             now: now
         )
     }

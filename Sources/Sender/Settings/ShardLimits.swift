@@ -56,6 +56,9 @@ enum ShardLimits {
     /// Records of a bundle without a certificate that become dead letters in each tick.
     static let givenUpPerTick = 20
 
+    /// Most topics of a partition that are remembered to have records among those of further bundles. [ours]
+    static let overflowedTopics = 16_384
+
     /// The longest wait for later records of the partition, with a coalescing key.
     static let backlogPatience = Duration.seconds(5)
     /// Ticks without a record from a partition after which its end counts as reached: not every offset before the end

@@ -3,6 +3,7 @@ import NIOCore
 import PipelineCore
 import PushSchemas
 import PushTopics
+import RequestRules
 import TokenState
 
 /// The settings of a shard's decisions.
@@ -36,6 +37,10 @@ struct ShardSettings: Sendable {
     var batchRecords: Int
     /// Most bytes of metadata in a commit.
     var metadataBytes: Int
+    /// Limits of what publishers can make up.
+    var topicLimits = TopicLimits()
+    /// Told apart in commits; see ``RequestValue/edition``.
+    var decoderEdition = RequestValue.edition
     /// Longest near stretch at a take-over; see ``ShardLimits/nearRecords``.
     var nearRecords = ShardLimits.nearRecords
     var nearBytes = ShardLimits.nearBytes
