@@ -99,6 +99,28 @@ struct OffsetsTests {
         #expect(change.after.metadata == .understood(PositionMetadata()))
     }
 
+    @Test("Metadata that a mirror has copied is told, with the offset to set at which nothing is lost")
+    func mirrored() throws {
+        let source = try position(at: 100, [("com.example.news", "", 70), ("com.example.news", "sandbox", 80)])
+        let mirror = PartitionPosition(
+            KafkaPartitionOffset(Self.place, offset: 60, metadata: source.metadataText),
+            log: KafkaWatermarks(low: 5, high: 65),
+            names: names
+        )
+        #expect(mirror.text.contains("made for offset 100, as a mirror copies it: the partition stands"))
+        #expect(mirror.text.contains("30 records before; set the offset to 30,"))
+        let told = #""metadata":"made-for-another-offset","made_for":100,"set_offset_to":30"#
+        #expect(mirror.json.contains(told) && mirror.laggards.isEmpty)
+        let target = PositionOrder.Target.cursor(20, bundleID: "com.example.news", environment: "")
+        #expect {
+            try PositionChange(PositionOrder(partition: 0, target: target), of: mirror)
+        } throws: { error in
+            "\(error)".contains("is for offset 100; set its offset first")
+        }
+        let change = try PositionChange(PositionOrder(partition: 0, target: .offset(30)), of: mirror)
+        #expect(change.after.metadata == .understood(PositionMetadata()) && change.text.contains("is replaced"))
+    }
+
     @Test("What is set is what is shown then, and a plan that is out of date is not carried out")
     func broker() throws {
         let broker = try EmbeddedBroker(topics: [(name: "push.requests", partitions: 2)])

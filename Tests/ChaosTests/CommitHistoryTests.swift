@@ -56,7 +56,7 @@ struct CommitHistoryTests {
     mutating func droppedMark() {
         let marked = position([(Self.topic, 10)], next: 20)
         history.note(partition: 1, offset: marked.offset, metadata: marked.metadata, second: 100)
-        let bare = PositionMetadata.choose([(Self.topic, 10)], liveNext: 20, limitBytes: 20) { _, _ in DoneRanges() }
+        let bare = PositionMetadata.choose([(Self.topic, 10)], liveNext: 20, limitBytes: 35) { _, _ in DoneRanges() }
         history.note(partition: 1, offset: bare.offset, metadata: bare.metadata, second: 106)
         history.note(partition: 1, offset: marked.offset, metadata: marked.metadata, second: 106)
         #expect(isDone(12, token: 3, at: 105) && !isDone(12, token: 3, at: 106) && !isDone(12, token: 3, at: 109))

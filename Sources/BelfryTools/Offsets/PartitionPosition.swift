@@ -13,6 +13,8 @@ public struct PartitionPosition: Equatable, Sendable {
         case missing
         /// The partition stands.
         case notUnderstood
+        /// The partition stands: a mirror has copied the metadata of another offset. `lowest` is its lowest cursor.
+        case madeFor(offset: Int64, lowest: Int64)
 
         /// The key of the topics' hashes.
         var salt: TopicSalt {
@@ -48,7 +50,11 @@ public struct PartitionPosition: Equatable, Sendable {
                 try PositionMetadata(decoding: committed.metadata, committedOffset: committed.offset)
             )
         } catch {
-            return error == .missing ? .missing : .notUnderstood
+            return switch error {
+            case .missing: .missing
+            case .unknownVersion, .malformed: .notUnderstood
+            case .madeFor(let offset, let lowest): .madeFor(offset: offset, lowest: lowest)
+            }
         }
     }
 
@@ -69,6 +75,8 @@ public struct PartitionPosition: Equatable, Sendable {
         line.append("log_start", log.low)
         line.append("log_end", log.high)
         line.append("metadata", metadataName)
+        if case .madeFor(let made, _) = metadata { line.append("made_for", made) }
+        if let wayOut { line.append("set_offset_to", wayOut) }
         line.append("laggards", laggards.map { self.line(of: $0) })
         return line
     }
@@ -107,7 +115,15 @@ public struct PartitionPosition: Equatable, Sendable {
         case .understood: "understood"
         case .missing: "missing"
         case .notUnderstood: "not-understood"
+        case .madeFor: "made-for-another-offset"
         }
+    }
+
+    /// Of metadata made for another offset: the offset below which every topic is done. A mirror keeps the order of
+    /// records and adds none, so no cursor lies further back than in its own log.
+    private var wayOut: Int64? {
+        guard let offset, case .madeFor(let made, let lowest) = metadata else { return nil }
+        return max(log.low, offset - max(0, made - lowest))
     }
 
     private var remark: String {
@@ -115,6 +131,10 @@ public struct PartitionPosition: Equatable, Sendable {
         case .uncommitted, .understood: ""
         case .missing: " without metadata"
         case .notUnderstood: " with metadata that is not understood: the partition stands"
+        case .madeFor(let made, let lowest):
+            " with metadata made for offset \(made), as a mirror copies it: the partition stands. The topic that was "
+                + "furthest behind had its cursor \(counted(made - min(lowest, made), "record")) before; set the "
+                + "offset to \(wayOut ?? log.low), which loses nothing and repeats what other topics have there"
         }
     }
 }

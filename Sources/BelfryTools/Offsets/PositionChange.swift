@@ -90,6 +90,8 @@ public struct PositionChange: Equatable, Sendable {
         case .missing, .uncommitted: break
         case .notUnderstood:
             throw .notFound("\(before.place): the metadata of the commit is not understood; set its offset first")
+        case .madeFor(let made, _):
+            throw .notFound("\(before.place): the metadata of the commit is for offset \(made); set its offset first")
         }
         try check("cursor", cursor, in: min(before.log.low, offset)...offset)
         return metadata.moving(
@@ -115,8 +117,12 @@ public struct PositionChange: Equatable, Sendable {
     /// One line for the partition, and one for each topic that is behind or was.
     public var text: String {
         var lines = ["\(before.place): committed \(Self.text(before.offset)) → \(Self.text(after.offset))"]
-        if before.metadata == .notUnderstood {
+        switch before.metadata {
+        case .notUnderstood:
             lines.append("  metadata that is not understood is replaced: topics behind the offset are forgotten")
+        case .madeFor:
+            lines.append("  metadata of another offset is replaced: topics behind the offset are forgotten")
+        case .uncommitted, .understood, .missing: break
         }
         var topics = before.laggards.map(\.topic)
         topics += after.laggards.map(\.topic).filter { !topics.contains($0) }
