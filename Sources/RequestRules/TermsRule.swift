@@ -20,7 +20,12 @@ package struct TermsRule: Sendable {
     ///   - payload: stripped and checked.
     /// - Throws: `priority-invalid`.
     package func terms(priority: UInt8?, of payload: UnsafeRawBufferPointer) throws(RecordRefusal) -> PayloadTerms {
-        try terms(priority: priority, inferred: PushType(inferredFrom: payload))
+        guard provider != nil else {
+            // As for an inferred push type over HTTP/2: otherwise each token would cost two connections. [ours]
+            let priority = try NotificationPriority(ofRequest: priority).allowed(for: payload)
+            return PayloadTerms(priority: priority, provider: nil)
+        }
+        return try terms(priority: priority, inferred: PushType(inferredFrom: payload))
     }
 
     /// The same for a payload that need not be read again.
@@ -31,9 +36,8 @@ package struct TermsRule: Sendable {
         inferred: @autoclosure () -> PushType
     ) throws(RecordRefusal) -> PayloadTerms {
         guard let provider else {
-            // As for an inferred push type over HTTP/2: otherwise each token would cost two connections. [ours]
-            let priority = try NotificationPriority(ofRequest: priority).allowed(for: payload)
-            return PayloadTerms(priority: priority, provider: nil)
+            let priority = try NotificationPriority(ofRequest: priority)
+            return PayloadTerms(priority: inferred() == .background ? .powerSaving : priority, provider: nil)
         }
         let fields = try ProviderTerms(provider, priority: priority, inferred: inferred())
         return PayloadTerms(priority: .immediate, provider: fields)

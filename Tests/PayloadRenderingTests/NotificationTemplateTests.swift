@@ -178,14 +178,17 @@ struct NotificationTemplateTests {
 
     @Test("A body is cut between characters, and escapes count")
     func cuts() {
-        #expect(ShortenedBody.cut("abc", toBytes: 6) == "abc…")
-        #expect(ShortenedBody.cut("abc", toBytes: 5) == "ab…")
-        #expect(ShortenedBody.cut("a\"c", toBytes: 5) == "a…")
-        #expect(ShortenedBody.cut("a\u{1}c", toBytes: 9) == "a…")
-        #expect(ShortenedBody.cut("a👨‍👩‍👧b", toBytes: 21) == "a…", "a family of 18 bytes is one character")
-        #expect(ShortenedBody.cut("a👨‍👩‍👧b", toBytes: 22) == "a👨‍👩‍👧…")
-        #expect(ShortenedBody.cut("abc", toBytes: 3) == "…")
-        #expect(ShortenedBody.cut("abc", toBytes: 2) == nil)
+        func cut(_ text: String, toBytes bytes: Int) -> String? {
+            EscapedBody(text, isCut: true).beginning(bytes: bytes).map { String(decoding: $0, as: UTF8.self) + "…" }
+        }
+        #expect(cut("abc", toBytes: 6) == "abc…")
+        #expect(cut("abc", toBytes: 5) == "ab…")
+        #expect(cut("a\"c", toBytes: 5) == "a…")
+        #expect(cut("a\u{1}c", toBytes: 9) == "a…")
+        #expect(cut("a👨‍👩‍👧b", toBytes: 21) == "a…", "a family of 18 bytes is one character")
+        #expect(cut("a👨‍👩‍👧b", toBytes: 22) == "a👨‍👩‍👧…")
+        #expect(cut("abc", toBytes: 3) == "…")
+        #expect(cut("abc", toBytes: 2) == nil)
     }
 
     // MARK: Priority

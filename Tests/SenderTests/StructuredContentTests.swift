@@ -42,10 +42,10 @@ struct StructuredContentTests {
     }
 
     private func payloads(_ batch: PreparedBatch) throws -> [String] {
-        try contents(batch) { String(decoding: $0, as: UTF8.self) }
+        try contents(batch) { payload, _ in String(decoding: payload, as: UTF8.self) }
     }
 
-    private func terms(_ batch: PreparedBatch) throws -> [ContentTerms] { try contents(batch) { $1 } }
+    private func terms(_ batch: PreparedBatch) throws -> [ContentTerms] { try contents(batch) { _, terms in terms } }
 
     /// By position, a value of what each notification is sent with.
     private func contents<Value>(
