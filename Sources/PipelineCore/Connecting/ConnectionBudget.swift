@@ -45,13 +45,19 @@ public struct ConnectionBudget: Sendable {
         var probe: Wait?
     }
 
-    /// Purposes that may have a grant now.
-    struct Free {
-        var reconnect: Bool
-        var successor: Bool
-        var probe: Bool
+    /// A topic's place in the line of those that wait for a purpose: fewest grants first, then longest without one.
+    private struct Place: Comparable {
+        var charged: Int
+        var since: MonotonicTime
+        var topic: UInt64
+
+        static func < (left: Place, right: Place) -> Bool {
+            (left.charged, left.since, left.topic) < (right.charged, right.since, right.topic)
+        }
     }
 
+    /// The purposes that are charged and waited for.
+    private static let charged: [Purpose] = [.reconnect, .successor, .probe]
     private static let minute = Duration.seconds(60)
     /// A topic that has to wait for its turn asks again after this time.
     private static let askAgain = Duration.milliseconds(20)
@@ -71,6 +77,12 @@ public struct ConnectionBudget: Sendable {
     /// The next grant's time if the remaining grants come evenly until the oldest no longer counts.
     private var nextEven = MonotonicTime(nanoseconds: 0)
     private(set) var topics: [UInt64: Topic] = [:]
+    /// Every topic that waits for a purpose stands in its line, at its present place. Places that it had before are
+    /// skipped when they come to the front.
+    private var lines: [Purpose: BinaryHeap<Place>] = [:]
+    private var sweepSteps = 0
+    /// Steps of work, ever: the cost of asking.
+    var steps: Int { lines.values.reduce(sweepSteps) { $0 + $1.steps } }
     private var sweepsAt = MonotonicTime(nanoseconds: 0)
     /// The time at which the whole burst of first connections is available again.
     private var burstIsWhole = MonotonicTime(nanoseconds: 0)
@@ -103,6 +115,7 @@ public struct ConnectionBudget: Sendable {
         let earlier = asker[purpose].flatMap { now <= $0.until ? $0.since : nil }
         asker[purpose] = Wait(since: earlier ?? now, until: later + Self.patience)
         topics[topic] = asker
+        if earlier == nil { lineUp(topic, purpose) }
         guard next <= now, topic == favourite(now: now) else { return later }
         grant(topic, purpose, now: now)
         return nil
@@ -123,8 +136,7 @@ public struct ConnectionBudget: Sendable {
 
     public func state(now: MonotonicTime) -> State {
         let charged = grants.count { now < $0.time + Self.minute }
-        let purposes: [Purpose] = [.reconnect, .successor, .probe]
-        let waiting = purposes.map { purpose in
+        let waiting = Self.charged.map { purpose in
             (purpose, topics.values.count { $0[purpose].map { now <= $0.until } ?? false })
         }
         return State(left: max(0, perMinute - charged), waitingTopics: Dictionary(uniqueKeysWithValues: waiting))
@@ -163,19 +175,36 @@ public struct ConnectionBudget: Sendable {
     }
 
     /// The next topic in turn among those that wait for a free purpose.
-    private func favourite(now: MonotonicTime) -> UInt64? {
-        let free = Free(
-            reconnect: nextGrant(for: .reconnect, now: now) <= now,
-            successor: nextGrant(for: .successor, now: now) <= now,
-            probe: nextGrant(for: .probe, now: now) <= now
-        )
-        var best: (charged: Int, since: MonotonicTime, topic: UInt64)?
-        for (number, topic) in topics {
-            guard let waitsSince = topic.waitsSince(for: free, now: now) else { continue }
-            let candidate = (topic.charged, topic.lastGrant ?? waitsSince, number)
-            if best.map({ candidate < $0 }) ?? true { best = candidate }
+    private mutating func favourite(now: MonotonicTime) -> UInt64? {
+        var best: Place?
+        for purpose in Self.charged where nextGrant(for: purpose, now: now) <= now {
+            guard let first = first(waitingFor: purpose, now: now) else { continue }
+            best = best.map { min($0, first) } ?? first
         }
         return best?.topic
+    }
+
+    /// The first in the line for a purpose; what does not wait there any more is removed.
+    private mutating func first(waitingFor purpose: Purpose, now: MonotonicTime) -> Place? {
+        while let first = lines[purpose]?.first {
+            if first == place(of: first.topic, purpose), let wait = topics[first.topic]?[purpose] {
+                guard wait.until < now else { return first }
+                topics[first.topic]?[purpose] = nil
+            }
+            lines[purpose]?.removeFirst()
+        }
+        return nil
+    }
+
+    /// The present place of a topic that waits.
+    private func place(of number: UInt64, _ purpose: Purpose) -> Place? {
+        guard let topic = topics[number], let wait = topic[purpose] else { return nil }
+        return Place(charged: topic.charged, since: topic.lastGrant ?? wait.since, topic: number)
+    }
+
+    /// Enters a topic into the line for a purpose, if it waits for it.
+    private mutating func lineUp(_ topic: UInt64, _ purpose: Purpose) {
+        if let place = place(of: topic, purpose) { lines[purpose, default: BinaryHeap()].insert(place) }
     }
 
     private mutating func grant(_ topic: UInt64, _ purpose: Purpose, now: MonotonicTime) {
@@ -187,6 +216,7 @@ public struct ConnectionBudget: Sendable {
         topics[topic]?.charged += 1
         topics[topic]?.lastGrant = time
         topics[topic]?[purpose] = nil
+        for other in Self.charged { lineUp(topic, other) }
     }
 
     /// - Parameter time: of the last grant, which is not more than the limit allows.
@@ -202,12 +232,19 @@ public struct ConnectionBudget: Sendable {
         for grant in spent {
             topics[grant.topic]?.charged -= 1
             if topics[grant.topic]?.charged == 0 { topics[grant.topic]?.lastGrant = nil }
+            for purpose in Self.charged { lineUp(grant.topic, purpose) }
         }
         grants.removeFirst(spent.count)
         probes.removeFirst(probes.prefix { $0 + Self.minute <= now }.count)
         guard sweepsAt <= now else { return }
         sweepsAt = now + .seconds(1)
+        sweepSteps += topics.count
         topics = topics.filter { $0.value.charged > 0 || $0.value.isWaiting(now: now) }
+        // Former places may stay behind present ones for ever.
+        for purpose in Self.charged where (lines[purpose]?.count ?? 0) > 2 * topics.count + 64 {
+            let places = topics.keys.compactMap { place(of: $0, purpose) }
+            lines[purpose]?.replaceAll(by: places)
+        }
     }
 }
 
@@ -232,19 +269,6 @@ extension ConnectionBudget.Topic {
     }
 
     func isWaiting(now: MonotonicTime) -> Bool {
-        waitsSince(for: .init(reconnect: true, successor: true, probe: true), now: now) != nil
-    }
-
-    /// The start of the topic's wait for a free purpose; nil if it does not wait.
-    func waitsSince(for free: ConnectionBudget.Free, now: MonotonicTime) -> MonotonicTime? {
-        var since: MonotonicTime?
-        func consider(_ wait: ConnectionBudget.Wait?, _ isFree: Bool) {
-            guard isFree, let wait, now <= wait.until else { return }
-            since = min(since ?? wait.since, wait.since)
-        }
-        consider(reconnect, free.reconnect)
-        consider(successor, free.successor)
-        consider(probe, free.probe)
-        return since
+        [reconnect, successor, probe].contains { $0.map { now <= $0.until } ?? false }
     }
 }
