@@ -144,6 +144,7 @@ import Testing
                         .reduce(0) { $0 + $1.bytes.count }
                     #expect(keptBytes <= retained + FrameLog.chunkBytes)
                 }
+                if random.chance(30) { log.shrink() }
                 let gone = Int(log.head - head)
                 sum -= model.prefix(gone).reduce(0) { $0 + $1.bytes.count }
                 model.removeFirst(gone)

@@ -55,6 +55,8 @@ final class LaneProbe {
     var peerDeadAt: MonotonicTime? { lane.peerDeadAt }
     var isWaitingForBudget: Bool { lane.isWaitingForBudget }
     var keptEntries: Int { Int(lane.log.tail - lane.log.head) }
+    /// Entries that the log has room for.
+    var room: Int { lane.log.capacity }
     var storedBytes: Int { lane.log.storedBytes }
 
     func publish(
@@ -128,6 +130,8 @@ final class LaneProbe {
         now = now + time
         return simplified(lane.presume(now: now))
     }
+
+    func rest() { lane.rest(now: now) }
 
     func evict() { lane.evictSettled(now: now) }
 

@@ -27,7 +27,7 @@ final class StreamProbe {
     /// The ticket of the latest sending, by ordinal.
     private(set) var tickets: [UInt32: StreamTicket] = [:]
     private var ordinals: [StreamTicket: UInt32] = [:]
-    private var published: UInt32 = 0
+    private(set) var published: UInt32 = 0
     private var stream: Int32 = -1
 
     /// Without jitter: random bits are 0, so a wait is the floor of its back-off.
@@ -74,6 +74,8 @@ final class StreamProbe {
     var unusedContent: UInt32? { queue.takeUnusedContent() }
 
     func hasPassed(_ barrier: UInt64) -> Bool { queue.hasPassed(barrier) }
+
+    func rest() -> Bool { queue.rest(now: now) }
 
     func pass(_ duration: Duration) {
         now = now + duration

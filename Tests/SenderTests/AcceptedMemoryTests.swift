@@ -4,7 +4,7 @@ import Testing
 @testable import PipelineTestSupport
 @testable import Sender
 
-/// The memory of accepted tokens that a topic over the binary interface has.
+/// The memory of accepted tokens that a topic has.
 @Suite("The memory of accepted tokens")
 struct AcceptedMemoryTests {
     private typealias Bench = ShardBench
@@ -13,7 +13,8 @@ struct AcceptedMemoryTests {
 
     /// The bytes of the memory; nil: it is not made.
     private func bytes(of bench: Bench) -> Int? {
-        bench.shard.stages.gateway.all.first { $0.topic.bundleID == Bench.news }?.binary.acceptedTokenBytes
+        if let lane = bench.streamLane(Bench.news) { return lane.acceptedTokenBytes }
+        return bench.shard.stages.gateway.all.first { $0.topic.bundleID == Bench.news }?.binary.acceptedTokenBytes
     }
 
     private func usedBytes(of bench: Bench) -> Int { bench.shard.stages.group.memory.budget.usedBytes }
@@ -50,6 +51,23 @@ struct AcceptedMemoryTests {
             try bench.bring((Bench.news, [token]))
             bench.wait(milliseconds: 1000)
             #expect(bytes(of: bench) == (token == 3 ? Self.bytes : nil))
+        }
+    }
+
+    @Test("Over HTTP/2 it counts as well, and is given back when no token has been refused for long")
+    func streams() throws {
+        let bench = Bench(over: .http2)
+        defer { bench.shard.leave() }
+        bench.service.reply = { $0.token >= 100 ? .refuse(.deviceTokenNotForTopic) : .accept }
+        bench.assign(0)
+        for _ in 0..<2 {
+            for token in [100, 1] as [UInt8] {
+                try bench.bring((Bench.news, [token]))
+                bench.wait(milliseconds: 1000)
+            }
+            #expect(bytes(of: bench) == Self.bytes && usedBytes(of: bench) >= Self.bytes)
+            bench.wait(milliseconds: 120_000)
+            #expect(bytes(of: bench) == nil && usedBytes(of: bench) == 0)
         }
     }
 

@@ -62,6 +62,7 @@ struct BroadcastLaneTests {
                 settings: settings,
                 connectors: gateway,
                 delegate: recorder,
+                memory: ShardMemory(settings.memory),
                 logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }),
                 clock: { Self.now }
             )

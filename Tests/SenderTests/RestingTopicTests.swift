@@ -1,6 +1,6 @@
-import PipelineCore
 import Testing
 
+@testable import PipelineCore
 @testable import Sender
 
 /// Hundreds of topics cost little while they have nothing to do.
@@ -104,6 +104,42 @@ struct RestingTopicTests {
         bench.gateway.missing = [Bench.sport]
         bench.wait(milliseconds: 20)
         #expect(try !lanes(of: Bench.news, in: bench).isAtRest && !lanes(of: Bench.sport, in: bench).isAtRest)
+    }
+
+    @Test("After a campaign over HTTP/2 a topic gives its memory back, and goes on")
+    func streamMemory() throws {
+        let bench = Bench(over: .http2)
+        defer { bench.shard.leave() }
+        bench.assign(0)
+        for _ in 0..<2 {
+            try bench.bring((Bench.news, Array(1...250)), (Bench.news, Array(1...250)), (Bench.news, Array(1...250)))
+            bench.wait(milliseconds: 30_000)
+            let lane = try #require(bench.streamLane(Bench.news))
+            let needed = lane.queue.capacity
+            #expect(lane.isAtRest && needed == 1024)
+            bench.wait(milliseconds: 35_000)
+            let kept = lane.queue.capacity
+            #expect(kept == StreamSlab.firstCapacity)
+        }
+        #expect(bench.service.accepted(of: Bench.news).count == 1500)
+    }
+
+    @Test("After a campaign over the binary interface a lane gives its memory back, and the shard idle chunks")
+    func laneMemory() throws {
+        let bench = Bench { $0.worker.connectionsPerTopic = 1 }
+        defer { bench.shard.leave() }
+        bench.assign(0)
+        try bench.bring((Bench.news, Array(1...250)), (Bench.news, Array(1...250)), (Bench.news, Array(1...250)))
+        bench.wait(milliseconds: 100)
+        let lane = try lane(of: Bench.news, in: bench)
+        lane.machine.retainedShare = 0
+        bench.wait(milliseconds: 30_000)
+        let frames = bench.shard.stages.gateway.frames
+        let needed = lane.machine.log.capacity
+        #expect(needed == 1024 && frames.spareCount > 0)
+        bench.wait(milliseconds: 65_000)
+        let kept = lane.machine.log.capacity
+        #expect(kept == FrameLog.leastCapacity && frames.spareCount == 0)
     }
 
     @Test("Little is written only when no more is at hand, a quarter of a record at once")

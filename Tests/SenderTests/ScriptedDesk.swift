@@ -33,6 +33,7 @@ final class ScriptedDesk: GatewayConnectors, StreamDelegate {
         settings: settings,
         connectors: self,
         delegate: self,
+        memory: ShardMemory(settings.memory),
         logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }),
         clock: { [unowned self] in now }
     )

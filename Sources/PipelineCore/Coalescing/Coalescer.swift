@@ -146,6 +146,8 @@ public struct Coalescer: Sendable {
     /// The times at which groups stop waiting for a backlog.
     private var deadlines = Queue<MonotonicTime>()
     private var windows = WindowHeap()
+    /// Room for groups that is kept while there is none: as many came as it would take to grow again.
+    private static let keptCapacity = 2048
     /// Groups that nothing holds any more.
     private var closed: [UInt64] = []
 
@@ -280,6 +282,7 @@ public struct Coalescer: Sendable {
             queues = [:]
             deadlines = Queue()
             windows = WindowHeap()
+            if groups.capacity > Self.keptCapacity { (groups, open) = ([:], [:]) }
         }
         return group
     }

@@ -102,6 +102,11 @@ struct FlushMarks {
         }
     }
 
+    /// Gives back memory that no mark needs.
+    mutating func shrink() {
+        if isEmpty { self = FlushMarks() }
+    }
+
     mutating func removeAll() {
         marks.removeAll(keepingCapacity: true)
         start = 0

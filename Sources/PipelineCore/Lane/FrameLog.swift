@@ -4,7 +4,8 @@ import APNsProtocol
 ///
 /// Frames are encoded in place into chunks of one TLS record's size and stay there until they are settled, so that
 /// sending them again costs no encoding. A sequence number also is the notification identifier (see
-/// ``identifier(of:)``). Memory: 32 bytes and the frame's own for each entry; chunks are recycled (``FrameChunks``).
+/// ``identifier(of:)``). Memory: 32 bytes and the frame's own for each entry. Chunks are recycled (``FrameChunks``),
+/// and the room of entries goes back by ``shrink()``.
 public struct FrameLog: ~Copyable {
     /// Largest plaintext of a TLS record: a chunk handed over whole becomes exactly one.
     public static let chunkBytes = 16_384
@@ -51,6 +52,9 @@ public struct FrameLog: ~Copyable {
     /// Assignments whose last entry is kept, and some others.
     var knownAssignments: Int { lastOf.count }
     private static let leastSweep = 64
+    /// Entries that there is room for, a power of two.
+    var capacity: Int { Int(mask) + 1 }
+    static let leastCapacity = 256
 
     struct Chunk {
         var base: UnsafeMutableRawPointer
@@ -66,8 +70,8 @@ public struct FrameLog: ~Copyable {
         self.memory = memory
         head = firstSequence
         tail = firstSequence
-        entries = .allocate(capacity: 256)
-        mask = 255
+        entries = .allocate(capacity: Self.leastCapacity)
+        mask = UInt64(Self.leastCapacity - 1)
     }
 
     deinit {
@@ -350,15 +354,26 @@ public struct FrameLog: ~Copyable {
         firstOrdinal &+= 1
     }
 
-    private mutating func grow() {
-        let capacity = (Int(mask) + 1) * 2
-        let larger = UnsafeMutablePointer<Entry>.allocate(capacity: capacity)
+    /// Gives back the room that the entries kept do not need.
+    mutating func shrink() {
+        chunks = Array(chunks[firstChunk...])
+        firstChunk = 0
+        var needed = Self.leastCapacity
+        while needed < Int(tail - head) { needed *= 2 }
+        if needed <= Int(mask) { resize(to: needed) }
+    }
+
+    private mutating func grow() { resize(to: capacity * 2) }
+
+    /// - Parameter capacity: a power of two, for as many entries as are kept at least.
+    private mutating func resize(to capacity: Int) {
+        let resized = UnsafeMutablePointer<Entry>.allocate(capacity: capacity)
         let newMask = UInt64(capacity - 1)
         for sequence in head..<tail {
-            larger[Int(truncatingIfNeeded: sequence & newMask)] = entries[Int(truncatingIfNeeded: sequence & mask)]
+            resized[Int(truncatingIfNeeded: sequence & newMask)] = entries[Int(truncatingIfNeeded: sequence & mask)]
         }
         entries.deallocate()
-        entries = larger
+        entries = resized
         mask = newMask
     }
 }

@@ -75,6 +75,7 @@ public struct LaneStateMachine: ~Copyable {
     var trialEndsAt: MonotonicTime?
     /// No connection is opened before this time, because a successor failed.
     var connectsFrom = MonotonicTime(nanoseconds: 0)
+    private var restWatch = RestWatch()
     /// The time of the last hand-over to the open connection.
     var usedAt = MonotonicTime(nanoseconds: 0)
     /// The time of opening the open connection, or the last one.
@@ -144,6 +145,12 @@ public struct LaneStateMachine: ~Copyable {
     /// Changes nothing. It is called to change, because who only reads a lane's hundreds of bytes works on a copy.
     public mutating func hasNothingPending() -> Bool {
         settledEnd == log.tail && marks.isEmpty && retirement == nil
+    }
+    /// Gives back the memory of more entries than are kept, once the lane has rested for ``RestWatch/patience``.
+    public mutating func rest(now: MonotonicTime) {
+        guard restWatch.isOver(work: log.tail &+ sentEnd, isAtRest: hasNothingPending(), now: now) else { return }
+        log.shrink()
+        marks.shrink()
     }
     /// The identifier of the next frame that is committed.
     public var nextIdentifier: UInt32 { FrameLog.identifier(of: log.tail) }

@@ -6,6 +6,9 @@ struct ContentUses {
     /// Contents without a use that the caller was not told of.
     private var unused: [UInt32] = []
 
+    /// No number is in use, nor to be told as unused.
+    var isEmpty: Bool { free.count == uses.count }
+
     /// A number for a new content, with one use: the caller's own.
     mutating func add() -> UInt32 {
         if let number = free.popLast() {

@@ -56,6 +56,9 @@ public struct StreamQueue: ~Copyable {
     private var pausedUntil = MonotonicTime(nanoseconds: 0)
     /// The slot of the notification appended last.
     private var latest: Int?
+    /// Notifications taken in, ever.
+    private var appended: UInt64 = 0
+    private var restWatch = RestWatch()
 
     /// - Parameter number: of this queue among those of its connections.
     public init(number: UInt16 = 0, limits: StreamLimits) {
@@ -90,6 +93,24 @@ public struct StreamQueue: ~Copyable {
 
     /// Slots there are: the memory of the queue.
     var capacity: Int { slab.capacity }
+
+    /// Gives memory back once the queue has been empty for ``RestWatch/patience``.
+    ///
+    /// A ticket of before finds nothing. A queue that is never empty for so long keeps what its busiest time needed.
+    ///
+    /// - Returns: true if it did: numbers of contents begin anew.
+    public mutating func rest(now: MonotonicTime) -> Bool {
+        let isEmpty = slab.count == 0 && contents.isEmpty
+        let work = nextSending &+ appended
+        guard restWatch.isOver(work: work, isAtRest: isEmpty, now: now), slab.capacity > StreamSlab.firstCapacity else {
+            return false
+        }
+        slab = StreamSlab()
+        chains = TokenChains(capacity: StreamSlab.firstCapacity)
+        contents = ContentUses()
+        sleepers = Sleepers()
+        return true
+    }
 
     /// The mark of all that is in flight now, see ``hasPassed(_:)``.
     public var barrier: UInt64 { nextSending }
@@ -144,6 +165,7 @@ public struct StreamQueue: ~Copyable {
         assignments.append(slot, in: slab)
         slab.append(slot, to: &waiting)
         latest = slot
+        appended += 1
     }
 
     /// Adds earlier trouble to the notification appended last, which was sent before.
@@ -154,26 +176,6 @@ public struct StreamQueue: ~Copyable {
         slab.entries[latest].refusals = trouble.refusals
         slab.entries[latest].loneCloses = trouble.loneCloses
         slab.entries[latest].retriedSince = trouble.retriedSince
-    }
-
-    // MARK: Reading
-
-    /// The notification at the slot of a ticket or verdict.
-    public func reference(at slot: Int) -> NotificationReference { slab.entries[slot].reference }
-
-    public func checksum(at slot: Int) -> UInt32 { slab.entries[slot].checksum }
-
-    public func content(at slot: Int) -> UInt32 { slab.entries[slot].content }
-
-    /// The time of the latest sending of a notification that was sent.
-    public func sentAt(_ slot: Int) -> MonotonicTime { slab.entries[slot].time }
-
-    /// Valid until the next call of ``append(_:token:checksum:content:)``, and no longer than the notification.
-    public func token(at slot: Int) -> UnsafeRawBufferPointer { slab.token(slot) }
-
-    /// The connection and the stream of a request; nil if the ticket is old.
-    public func place(of ticket: StreamTicket) -> (connection: UInt32, stream: Int32)? {
-        slotInFlight(ticket).map { (slab.entries[$0].connection, slab.entries[$0].stream) }
     }
 
     // MARK: Sending

@@ -1,7 +1,8 @@
 /// The memory of a queue: entries and tokens in slots, which are used again.
 ///
-/// Grows by doubling and never shrinks. 132 bytes for a notification with a token of 32 bytes; a longer token gives
-/// all slots room for its like, which happens once or twice in the life of a queue.
+/// Grows by doubling, and its queue gives it back when the topic has rested (``StreamQueue/rest(now:)``). So it has at
+/// most twice the slots that the topic's credit has filled since then. 132 bytes for a notification with a token of 32
+/// bytes; a longer token gives all slots room for its like, which happens once or twice in the life of a queue.
 struct StreamSlab: ~Copyable {
     /// Slots at first, a power of two.
     static let firstCapacity = 256

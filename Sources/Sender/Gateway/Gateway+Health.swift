@@ -26,6 +26,7 @@ extension Gateway {
             if let event = tend(topic, now: now) { events.append(event) }
         }
         if !isLate { streams.tick(now: now) }
+        frames.rest(now: now)
         return events
     }
 

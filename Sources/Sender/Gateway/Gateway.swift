@@ -26,7 +26,7 @@ final class Gateway {
     private let connectors: any GatewayConnectors
     private let budget: ShardMemory
     private let buffers = RunBuffers()
-    private let frames = FrameChunks()
+    let frames = FrameChunks()
     /// Binary lanes that notifications wait in.
     private(set) var binaryLanes = 0
     /// Their shares in what may be kept of presumed notifications are to be set anew.
@@ -42,6 +42,7 @@ final class Gateway {
         settings: settings,
         connectors: connectors,
         delegate: self,
+        memory: budget,
         logger: logger,
         clock: clock
     )

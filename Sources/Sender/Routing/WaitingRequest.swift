@@ -35,6 +35,8 @@ struct WaitingRequests {
     /// Tickets of each feed: what leaves with it is found without a look at the others.
     private var byFeed: [UInt32: Set<UInt64>] = [:]
     private var tickets: UInt64 = 0
+    /// Room for requests that is kept while none waits.
+    private static let keptCapacity = 2048
     /// Tickets in the order of arrival; some may not wait any more.
     private var arrivals: [(ticket: UInt64, batch: UInt64)] = []
     /// Index of the first in `arrivals` that may still wait.
@@ -83,6 +85,8 @@ struct WaitingRequests {
         if firstArrival == arrivals.count {
             arrivals.removeAll(keepingCapacity: true)
             firstArrival = 0
+            // As many came since as it would take to grow again.
+            if waiting.capacity > Self.keptCapacity { (waiting, arrivals) = ([:], []) }
         } else if firstArrival > 1024, firstArrival * 2 > arrivals.count {
             arrivals.removeFirst(firstArrival)
             firstArrival = 0

@@ -15,14 +15,9 @@ final class BinaryLanes: TopicTransport {
     private let affinity: TokenAffinity
     /// The clock for each of ``lanes``.
     private var standstills: [LaneStandstill]
-    /// Distinguishes newcomers from other tokens while many are called invalid. Made when a token is accepted after one
-    /// was refused, for it takes a megabyte; nil again when none has been refused for long.
-    private var acceptedTokens: AcceptedTokens?
-    /// Memory that they take; nil: there is none.
-    var acceptedTokenBytes: Int? { acceptedTokens?.bytes }
-    private var hasRefused = false
-    private let memory: ShardMemory
-    private let acceptedTokenBits: Int
+    private let accepted: AcceptedMemory
+    /// Memory of the tokens accepted lately; nil: there is none.
+    var acceptedTokenBytes: Int? { accepted.bytes }
     private var probationSwitch = ProbationSwitch()
     /// Notifications that went over a lane of probation.
     private(set) var onProbation = 0
@@ -32,7 +27,7 @@ final class BinaryLanes: TopicTransport {
     ///   - probation: as many lanes.
     ///   - patience: the longest standstill of a lane.
     ///   - acceptedTokenBits: see ``AcceptedTokens/init(indexBits:)``.
-    ///   - memory: of the shard; ``acceptedTokens`` count towards it.
+    ///   - memory: of the shard.
     init(
         lanes: [GatewayLane],
         probation: [GatewayLane],
@@ -41,8 +36,7 @@ final class BinaryLanes: TopicTransport {
         memory: ShardMemory
     ) {
         precondition(lanes.count == probation.count)
-        self.acceptedTokenBits = acceptedTokenBits
-        self.memory = memory
+        accepted = AcceptedMemory(indexBits: acceptedTokenBits, memory: memory)
         ownLanes = lanes
         probations = zip(lanes, probation).map { Probation(of: $0, lane: $1) }
         self.lanes = probation + lanes
@@ -244,8 +238,8 @@ final class BinaryLanes: TopicTransport {
 
     /// The gateway accepted a part of a lane's log.
     func accepted(_ range: Range<UInt64>, of lane: GatewayLane) {
-        if hasRefused, acceptedTokens == nil, !range.isEmpty { beginRemembering() }
-        acceptedTokens?.insert(range, of: lane.machine.log)
+        if !range.isEmpty { accepted.noteAcceptance() }
+        accepted.tokens?.insert(range, of: lane.machine.log)
     }
 
     /// A connection was made: the others' wait for the same gateway may be shorter.
@@ -255,7 +249,7 @@ final class BinaryLanes: TopicTransport {
 
     /// The gateway called a token invalid.
     func noteInvalidToken(now: MonotonicTime) {
-        hasRefused = true
+        accepted.noteRefusal()
         probationSwitch.noteInvalid(now: now)
         guard probationSwitch.isOn(now: now) else { return }
         for probation in probations { probation.begin() }
@@ -263,48 +257,34 @@ final class BinaryLanes: TopicTransport {
 
     /// The gateway refused a token after all.
     func forgetAccepted(checksum: UInt32) {
-        acceptedTokens?.remove(checksum: checksum)
+        accepted.tokens?.remove(checksum: checksum)
     }
 
     /// Sorts the next notifications of a lane.
     func sort(_ lane: GatewayLane, now: MonotonicTime) {
         // While nothing was accepted all are newcomers.
-        let isEmpty = acceptedTokens == nil
-        let accepted = acceptedTokens.take() ?? AcceptedTokens(indexBits: 1)
+        let isEmpty = accepted.tokens == nil
+        let known = accepted.tokens.take() ?? AcceptedTokens(indexBits: 1)
         onProbation += probations[lane.number].sort(
             isOn: probationSwitch.isOn(now: now),
-            accepted: accepted,
+            accepted: known,
             now: now
         )
-        if !isEmpty { acceptedTokens = consume accepted }
-    }
-
-    /// Without room there is no memory of accepted tokens: it is a hint only.
-    private func beginRemembering() {
-        let bytes = AcceptedTokens.bytes(indexBits: acceptedTokenBits)
-        guard memory.budget.admits(topicBytes: bytes) else { return }
-        memory.takeBytes(bytes)
-        acceptedTokens = AcceptedTokens(indexBits: acceptedTokenBits)
-    }
-
-    private func endRemembering() {
-        hasRefused = false
-        guard let bytes = acceptedTokenBytes else { return }
-        acceptedTokens = nil
-        memory.giveBack(bytes)
+        if !isEmpty { accepted.tokens = consume known }
     }
 
     /// Ends probation when no token has been called invalid for a while.
     private func endProbation(now: MonotonicTime) {
         guard !probationSwitch.isOn(now: now) else { return }
         for probation in probations { probation.end(now: now) }
-        if hasRefused, probationSwitch.isQuiet(now: now), probations.allSatisfy(\.isOver) { endRemembering() }
+        guard accepted.hasRefused, probationSwitch.isQuiet(now: now), probations.allSatisfy(\.isOver) else { return }
+        accepted.end()
     }
 
     /// The history of a connection before the refusal of a token, as known from the lanes.
     func standing(of refusal: LaneVerdict.Refusal, on lane: GatewayLane) -> TopicHealth.RefusalStanding {
         guard !refusal.isBehindAcceptance else { return .afterAcceptance }
-        let isKnown = acceptedTokens?.contains(checksum: lane.machine.log.entry(at: refusal.sequence).checksum) ?? false
+        let isKnown = accepted.contains(checksum: lane.machine.log.entry(at: refusal.sequence).checksum)
         return isKnown ? .firstThoughKnown : .first
     }
 

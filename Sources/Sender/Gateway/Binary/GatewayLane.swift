@@ -122,6 +122,7 @@ final class GatewayLane: ConnectionOwner {
     func tick(now: MonotonicTime) {
         restIfWritten()
         machine.evictSettled(now: now)
+        machine.rest(now: now)
         if machine.hasNothingPending() {
             if machine.phase == .open { succeed(now: now) }
             return

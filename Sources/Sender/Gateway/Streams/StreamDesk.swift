@@ -50,6 +50,8 @@ extension StreamDelegate {
 final class StreamDesk {
     /// Settings for lanes and parties made from now on.
     var settings: ShardSettings
+    /// Of the shard; what the lanes remember of tokens counts towards it.
+    let memory: ShardMemory
     let logger: Logger
     unowned let delegate: any StreamDelegate
     private let connectors: any StreamConnectors
@@ -73,10 +75,12 @@ final class StreamDesk {
         settings: ShardSettings,
         connectors: any StreamConnectors,
         delegate: any StreamDelegate,
+        memory: ShardMemory,
         logger: Logger,
         clock: @escaping () -> MonotonicTime
     ) {
         self.settings = settings
+        self.memory = memory
         self.connectors = connectors
         self.delegate = delegate
         self.logger = logger

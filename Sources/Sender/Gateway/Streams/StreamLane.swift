@@ -25,21 +25,16 @@ final class StreamLane: TopicTransport {
     /// The time of the latest refusal of a token, and whether a notification sent since then was accepted.
     private var refusedAt = MonotonicTime(nanoseconds: 0)
     private var hasAcceptedSince = false
-    private var hasRefused = false
-    /// Distinguishes newcomers from tokens accepted before; nil until a token was accepted after one was refused. It
-    /// takes a megabyte, which a topic that the service never accepts anything for is not worth.
-    private var acceptedTokens: AcceptedTokens?
-    private let acceptedTokenBits: Int
-
-    /// Tokens accepted lately are remembered.
-    var remembersAccepted: Bool { acceptedTokens != nil }
+    private let accepted: AcceptedMemory
+    /// Memory of the tokens accepted lately; nil: there is none.
+    var acceptedTokenBytes: Int? { accepted.bytes }
 
     init(_ topic: Topic, number: UInt16, limits: StreamLimits, desk: StreamDesk) {
         self.topic = topic
         self.desk = desk
         queue = StreamQueue(number: number, limits: limits)
         standstill = LaneStandstill(patience: desk.settings.standstillPatience)
-        acceptedTokenBits = desk.settings.acceptedTokenBits
+        accepted = AcceptedMemory(indexBits: desk.settings.acceptedTokenBits, memory: desk.memory)
     }
 
     func use(_ settings: ShardSettings, _ limits: LaneLimits) {
@@ -131,6 +126,15 @@ final class StreamLane: TopicTransport {
         }
         desk.assign(self)
         if queue.waitingCount > 0 { party?.list(self) }
+        rest(now: now)
+    }
+
+    /// Gives back the memory that the topic has not needed for long.
+    private func rest(now: MonotonicTime) {
+        if accepted.hasRefused, refusedAt + ProbationSwitch.fall <= now { accepted.end() }
+        guard queue.rest(now: now) else { return }
+        contents = []
+        confirmed = []
     }
 
     func standsStill(isHeld: Bool, now: MonotonicTime) -> Bool {
@@ -273,9 +277,9 @@ final class StreamLane: TopicTransport {
         guard !confirmed.isEmpty else { return }
         desk.delegate.lane(self, confirmed: confirmed, sentAt: confirmedFrom)
         if confirmedFrom >= refusedAt { hasAcceptedSince = true }
-        if hasRefused, acceptedTokens == nil { acceptedTokens = AcceptedTokens(indexBits: acceptedTokenBits) }
+        accepted.noteAcceptance()
         for slot in confirmed {
-            acceptedTokens?.insert(checksum: queue.checksum(at: slot))
+            accepted.tokens?.insert(checksum: queue.checksum(at: slot))
             queue.release(slot)
         }
         confirmed.removeAll(keepingCapacity: true)
@@ -296,10 +300,10 @@ final class StreamLane: TopicTransport {
     private func standing(of verdict: StreamVerdict) -> TopicHealth.RefusalStanding {
         guard verdict.result == .tokenRefused else { return .afterAcceptance }
         settleConfirmed()
-        hasRefused = true
+        accepted.noteRefusal()
         let checksum = queue.checksum(at: verdict.slot)
-        let isKnown = acceptedTokens?.contains(checksum: checksum) ?? false
-        acceptedTokens?.remove(checksum: checksum)
+        let isKnown = accepted.contains(checksum: checksum)
+        accepted.tokens?.remove(checksum: checksum)
         defer {
             refusedAt = desk.now
             hasAcceptedSince = false
