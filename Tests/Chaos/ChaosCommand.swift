@@ -39,8 +39,8 @@ struct ChaosCommand: AsyncParsableCommand {
 
     @Flag(
         help: """
-            Disturb nothing, and watch memory and descriptors of the roles instead: the last line tells how they went in \
-            the second half.
+            Disturb nothing, and watch memory and descriptors of the roles instead, with campaigns of fifty topics in \
+            turn: the last line tells how they went in the second half.
             """
     )
     var soak = false
@@ -107,7 +107,7 @@ struct ChaosCommand: AsyncParsableCommand {
         defer { run.stop() }
         let report = try await run.run()
         guard soak else { return (report.passes, report.complaints, try report.line()) }
-        let soaked = SoakReport(report, samples: run.soak.seen)
+        let soaked = SoakReport(report, samples: run.soak.seen, drained: run.soak.seenDrained)
         return (soaked.passes, report.complaints + soaked.complaints, try soaked.line())
     }
 }

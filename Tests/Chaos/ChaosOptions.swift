@@ -54,6 +54,14 @@ struct ChaosOptions: Sendable {
             : ChaosSchedule(seed: seed, seconds: seconds, menu: menu, redis: redis)
     }
 
+    /// The campaigns of a soak; nil: records of all topics are mixed.
+    var campaigns: CampaignPlan? { isSoak ? CampaignPlan(seconds: seconds, rate: rate) : nil }
+
+    /// Topics that are sent to.
+    var topics: [String] {
+        isSoak ? (1...CampaignPlan.topics).map { "com.example.campaign\($0)" } : LocalPipeline.Options().topics
+    }
+
     /// A gateway may be silent for longer than the window: what was presumed may be wrong. Over HTTP/2 nothing is
     /// presumed.
     var mayPresumeWrongly: Bool { transport == .binary && (isWithholding || isBusy) }

@@ -108,7 +108,7 @@ final class ChaosRun {
     /// One device in a hundred has lost the app: they are accepted and reported as feedback, or over HTTP/2 refused,
     /// and silent in the end.
     private func loseApps() async throws {
-        for topic in ChaosServers.sendingTopics {
+        for topic in options.topics {
             try await servers.pipeline.sandbox.setDevices(
                 topic: topic,
                 first: 0,
@@ -119,17 +119,19 @@ final class ChaosRun {
     }
 
     private func startPump() throws {
-        let topics = ChaosServers.sendingTopics
+        let topics = options.topics
         let stream = RequestStream(
             seed: options.seed,
             topics: topics,
-            tokens: try topics.map { try servers.pipeline.tokens(of: $0, first: 0, count: ChaosServers.devices) }
+            tokens: try topics.map { try servers.pipeline.tokens(of: $0, first: 0, count: ChaosServers.devices) },
+            campaigns: options.campaigns
         )
         let settings = Pump.Settings(
             brokers: servers.broker.address,
             brokerPort: servers.broker.port,
             partitions: ChaosServers.partitions,
-            rate: options.rate
+            rate: options.rate,
+            campaigns: options.campaigns
         )
         let board = board
         Thread.detachNewThread {

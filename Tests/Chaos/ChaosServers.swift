@@ -15,8 +15,6 @@ final class ChaosServers {
     static let partitions = 12
     /// Of each topic.
     static let devices = 20_000
-    /// Topics that are sent to.
-    static let sendingTopics = LocalPipeline.Options().topics
     private static let timeoutMilliseconds: Int32 = 30_000
 
     private static let worker = """
@@ -38,7 +36,7 @@ final class ChaosServers {
             self.nodes = nodes
             var setUp = LocalPipeline.Options()
             setUp.transport = options.transport
-            setUp.topics = Self.sendingTopics + TokenTrial.topics
+            setUp.topics = options.topics + TokenTrial.topics
             setUp.kafka = broker.address
             setUp.makesTopics = false
             setUp.redis = nodes?.urls

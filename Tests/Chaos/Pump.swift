@@ -17,6 +17,8 @@ final class Pump {
         var partitions: Int
         /// Notifications per second.
         var rate: Int
+        /// Nil: all is published by the rate.
+        var campaigns: CampaignPlan?
     }
 
     private let settings: Settings
@@ -32,6 +34,7 @@ final class Pump {
     /// Of the notifications handed over, those that the rate is not measured by.
     private var credit = 0
     private var nextTrim = ContinuousClock.now
+    private var nextCampaign = ContinuousClock.now
 
     /// Notifications without an outcome beyond which the producer waits.
     private static let lagLimit = 1_000_000
@@ -128,6 +131,12 @@ final class Pump {
     /// Publishes what the rate asks for up to now. What could not be published in time is not made up for.
     private func publishDue() {
         let now = ContinuousClock.now
+        if let campaigns = settings.campaigns, let count = campaigns.batch(after: books.recordsMade) {
+            guard nextCampaign <= now, books.handedOver - books.outcomes < Self.lagLimit else { return }
+            nextCampaign = now + campaigns.interval
+            for _ in 0..<count { publishNext() }
+            return
+        }
         guard let since = publishedSince else {
             publishedSince = now
             credit = books.handedOver
@@ -136,16 +145,20 @@ final class Pump {
         let elapsed = since.duration(to: now) / .seconds(1)
         let due = Int(elapsed * Double(settings.rate)) + credit
         while books.handedOver < due, books.handedOver - books.outcomes < Self.lagLimit {
-            let record = books.nextRecord()
-            do {
-                try publish(record)
-            } catch {
-                return fail("a record cannot be published: \(error)")
-            }
+            publishNext()
         }
         guard elapsed > 1 else { return }
         publishedSince = now
         credit = books.handedOver
+    }
+
+    private func publishNext() {
+        let record = books.nextRecord()
+        do {
+            try publish(record)
+        } catch {
+            fail("a record cannot be published: \(error)")
+        }
     }
 
     private func publish(_ record: RequestStream.Record) throws {

@@ -24,6 +24,8 @@ struct RequestStream: Sendable {
 
     let topics: [String]
     private let seed: UInt64
+    /// Nil: records of all topics are mixed.
+    private let campaigns: CampaignPlan?
     /// By topic: 32 bytes per device.
     private let tokens: [[UInt8]]
     /// By topic and shard: its devices, ascending.
@@ -31,10 +33,13 @@ struct RequestStream: Sendable {
     /// By topic and device: its shard, and its place there.
     private let places: [[(shard: UInt32, place: UInt32)]]
 
-    /// - Parameter tokens: by topic and device, 32 bytes each.
-    init(seed: UInt64, topics: [String], tokens: [[[UInt8]]]) {
+    /// - Parameters:
+    ///   - tokens: by topic and device, 32 bytes each.
+    ///   - campaigns: nil: records of all topics are mixed.
+    init(seed: UInt64, topics: [String], tokens: [[[UInt8]]], campaigns: CampaignPlan? = nil) {
         precondition(topics.count == tokens.count, "tokens for every topic")
         self.seed = seed
+        self.campaigns = campaigns
         self.topics = topics
         self.tokens = tokens.map { Array($0.joined()) }
         var members: [[[UInt32]]] = []
@@ -60,7 +65,8 @@ struct RequestStream: Sendable {
 
     func record(_ number: UInt32) -> Record {
         var random = SeededGenerator(seed: seed &+ UInt64(number) &* 0xD6E8_FEB8_6659_FD93)
-        let topic = random.pick(0...topics.count - 1)
+        let picked = random.pick(0...topics.count - 1)
+        let topic = campaigns?.topic(of: number) ?? picked
         let shard = random.pick(0...Self.spread - 1)
         return Record(
             number: number,

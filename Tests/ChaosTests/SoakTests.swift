@@ -22,10 +22,22 @@ import Testing
         }
     }
 
-    private func report(seconds: Int, lost: Int = 0, isCorrect: Bool = true, _ samples: [SoakSample]) -> SoakReport {
-        var trends: [String: SoakTrend] = [:]
-        if let trend = SoakTrend(samples) { trends["worker"] = trend }
-        return SoakReport(seconds: seconds, notifications: 9, lost: lost, isCorrect: isCorrect, trends: trends)
+    /// - Parameter drained: nil: the samples.
+    private func report(
+        seconds: Int,
+        lost: Int = 0,
+        isCorrect: Bool = true,
+        _ samples: [SoakSample],
+        drained: [SoakSample]? = nil
+    ) -> SoakReport {
+        SoakReport(
+            seconds: seconds,
+            notifications: 9,
+            lost: lost,
+            isCorrect: isCorrect,
+            trends: ["worker": samples].compactMapValues { SoakTrend($0) },
+            drained: ["worker": drained ?? samples].compactMapValues { SoakTrend($0) }
+        )
     }
 
     @Test("The slope is that of the second half, whatever the first half did")
@@ -59,11 +71,49 @@ import Testing
         #expect(!report(seconds: 600, []).passes, "nothing was looked at")
     }
 
+    @Test("Memory that is left behind by campaigns that have drained fails a run; what they need meanwhile does not")
+    func leftBehind() {
+        // A campaign every six seconds, which drains in three.
+        func level(_ second: Int) -> Double { second % 6 < 3 ? 130 : 80 }
+        func drained(_ memory: (Int) -> Double) -> [SoakSample] {
+            samples(seconds: 600, memory).filter { Int($0.seconds) % 6 >= 3 }
+        }
+        let all = samples(seconds: 600, level)
+        #expect(report(seconds: 600, all, drained: drained(level)).complaints.isEmpty)
+        let leak = drained { level($0) + Double($0) / 50 }
+        #expect(
+            report(seconds: 600, all, drained: leak).complaints
+                == ["worker: campaigns of one topic after the other left 5.9 MiB behind"]
+        )
+        #expect(
+            report(seconds: 600, all, drained: []).complaints
+                == ["worker: no campaign had drained before the next one came"]
+        )
+        #expect(report(seconds: 299, all, drained: leak).passes && report(seconds: 299, all, drained: []).passes)
+    }
+
+    @Test("Each of fifty topics has one campaign, which comes at once, a minute before what is judged begins")
+    func campaigns() {
+        let plan = CampaignPlan(seconds: 600, rate: 5000)
+        #expect(plan.interval == .milliseconds(7400), "230 seconds of mixed records")
+        #expect(plan.topic(of: UInt32(plan.mixedRecords)) == nil && plan.batch(after: plan.mixedRecords - 1) == nil)
+        for campaign in 0..<CampaignPlan.topics {
+            let made = plan.mixedRecords + campaign * plan.recordsPerCampaign
+            #expect(plan.batch(after: made) == plan.recordsPerCampaign)
+            #expect(plan.batch(after: made + plan.recordsPerCampaign - 1) == 1)
+            let topics = (1...plan.recordsPerCampaign).map { plan.topic(of: UInt32(made + $0)) }
+            #expect(Set(topics) == [campaign])
+        }
+        let short = CampaignPlan(seconds: 20, rate: 100)
+        #expect(short.mixedRecords > 0 && short.recordsPerCampaign > 0 && short.interval == .milliseconds(300))
+    }
+
     @Test("The line tells minutes, notifications, what was lost, slope and descriptors by process, and the verdict")
     func line() throws {
         let line = try report(seconds: 600, samples(seconds: 600) { 80 + Double($0) / 3600 }).line()
         #expect(
-            line == #"{"descriptors":{"worker":[50,50]},"lost":0,"memory_judged":true,"memory_mib":{"worker":80.1},"#
+            line == #"{"descriptors":{"worker":[50,50]},"lost":0,"memory_judged":true,"#
+                + #""memory_left_behind_mib":{"worker":0.1},"memory_mib":{"worker":80.1},"#
                 + #""memory_slope_mib_per_hour":{"worker":1},"minutes":10,"notifications":9,"passed":true}"#
         )
     }

@@ -10,26 +10,37 @@ struct SoakReport {
     var isCorrect: Bool
     /// By process.
     var trends: [String: SoakTrend]
+    /// By process, of the samples after campaigns that had drained.
+    var drained: [String: SoakTrend]
 
     /// A shorter run says nothing about memory: it is told and not judged.
     static let judgedSeconds = 300
 
-    init(_ report: ChaosReport, samples: [String: [SoakSample]]) {
+    init(_ report: ChaosReport, samples: [String: [SoakSample]], drained: [String: [SoakSample]]) {
         self.init(
             seconds: report.seconds,
             notifications: report.books.published,
             lost: report.lost,
             isCorrect: report.passes,
-            trends: samples.compactMapValues { SoakTrend($0) }
+            trends: samples.compactMapValues { SoakTrend($0) },
+            drained: drained.compactMapValues { SoakTrend($0) }
         )
     }
 
-    init(seconds: Int, notifications: Int, lost: Int, isCorrect: Bool, trends: [String: SoakTrend]) {
+    init(
+        seconds: Int,
+        notifications: Int,
+        lost: Int,
+        isCorrect: Bool,
+        trends: [String: SoakTrend],
+        drained: [String: SoakTrend]
+    ) {
         self.seconds = seconds
         self.notifications = notifications
         self.lost = lost
         self.isCorrect = isCorrect
         self.trends = trends
+        self.drained = drained
     }
 
     var passes: Bool { isCorrect && lost == 0 && complaints.isEmpty }
@@ -41,12 +52,20 @@ struct SoakReport {
             if seconds >= Self.judgedSeconds, !trend.isMemoryFlat {
                 complaints.append("\(name): its memory grew by \(Self.rounded(trend.growth)) MiB in the second half")
             }
+            if seconds >= Self.judgedSeconds { complaints += self.complaints(afterCampaigns: name) }
             if !trend.areDescriptorsFlat {
                 let (first, last) = (trend.descriptors[0], trend.descriptors[1])
                 complaints.append("\(name): its descriptors went from \(first) to \(last)")
             }
             return complaints
         }
+    }
+
+    /// A topic whose campaign has drained is to leave no memory behind.
+    private func complaints(afterCampaigns name: String) -> [String] {
+        guard let trend = drained[name] else { return ["\(name): no campaign had drained before the next one came"] }
+        guard !trend.isMemoryFlat else { return [] }
+        return ["\(name): campaigns of one topic after the other left \(Self.rounded(trend.growth)) MiB behind"]
     }
 
     /// One line for programs.
@@ -59,6 +78,7 @@ struct SoakReport {
             lost: lost,
             memorySlopes: trends.mapValues { Self.rounded($0.slopePerHour) },
             memory: trends.mapValues { Self.rounded($0.resident) },
+            leftBehind: drained.mapValues { Self.rounded($0.growth) },
             isMemoryJudged: seconds >= Self.judgedSeconds,
             descriptors: trends.mapValues(\.descriptors),
             passed: passes
@@ -75,6 +95,7 @@ struct SoakReport {
         let lost: Int
         let memorySlopes: [String: Double]
         let memory: [String: Double]
+        let leftBehind: [String: Double]
         let isMemoryJudged: Bool
         let descriptors: [String: [Int]]
         let passed: Bool
@@ -83,6 +104,7 @@ struct SoakReport {
             case minutes, notifications, lost, descriptors, passed
             case memorySlopes = "memory_slope_mib_per_hour"
             case memory = "memory_mib"
+            case leftBehind = "memory_left_behind_mib"
             case isMemoryJudged = "memory_judged"
         }
     }
