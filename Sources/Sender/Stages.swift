@@ -229,7 +229,7 @@ final class Stages {
     }
 
     private func feeding(of topic: Topic, hasCertificate: Bool) -> TopicAccount.Feeding {
-        if !topic.control.isPaused {
+        if !topic.control.isPaused, !lookup.holds(topic) {
             if hasCertificate { return gateway.feeding(of: topic) }
             if connectors.isGivenUp(environment: topic.environment, bundleID: topic.bundleID) {
                 return .deadLetters(records: ShardLimits.givenUpPerTick)

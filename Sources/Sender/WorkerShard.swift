@@ -230,17 +230,26 @@ package final class WorkerShard {
 
     /// Passes batches with finished look-ups on to the lanes, as far as the turn's work goes.
     private func moveOn() {
-        while let batch = stages.routing.unfinished ?? stages.lookup.takeKnownBatch() {
-            guard stages.routing.route(batch) else { return }
-            for (partition, offset) in batch.ends { partition.noteRouted(upTo: offset, tick: ticks) }
+        let held = stages.lookup.held
+        while let route = nextRoute() {
+            guard stages.routing.route(route) else { break }
+            guard route.isInOrder else { continue }
+            for (partition, offset) in route.batch.ends { partition.noteRouted(upTo: offset, tick: ticks) }
         }
-        if stages.lookup.count == 0 { stages.routing.passed(upTo: stages.intake.batchesMade) }
+        if stages.lookup.held != held { stages.updateFeeding(now: now) }
+        guard stages.lookup.count == 0, stages.routing.unfinished == nil else { return }
+        stages.routing.passed(upTo: stages.intake.batchesMade)
+    }
+
+    private func nextRoute() -> BatchRoute? {
+        if let unfinished = stages.routing.takeUnfinished() { return unfinished }
+        return stages.lookup.takeKnown().map { BatchRoute($0.batch, $0.rows, isInOrder: $0.isInOrder) }
     }
 
     /// There is room for another batch.
     private func canTakeBatch(lanes limit: Int) -> Bool {
         guard case .running = state, stages.group.revocation == nil else { return false }
-        return stages.lookup.count < limit && stages.outcomes.unacknowledged < ShardLimits.publications
+        return stages.lookup.countedBatches < limit && stages.outcomes.unacknowledged < ShardLimits.publications
     }
 
     private func add(_ batch: PreparedBatch) {

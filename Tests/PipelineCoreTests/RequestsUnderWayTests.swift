@@ -71,18 +71,30 @@ import Testing
         }
         #expect(!requests.takes(fingerprint(0), reference(9), batch: 7) { _ in true })
     }
+
+    @Test("Clearing away spares what a batch may still bring that others have passed")
+    func sweepSparesPassed() {
+        var requests = RequestsUnderWay()
+        #expect(requests.takes(fingerprint(0), reference(0), batch: 1) { _ in false })
+        requests.remembered(fingerprint(0), through: 2)
+        for number in 1..<5000 as Range<UInt64> {
+            #expect(requests.takes(fingerprint(number), reference(UInt32(number)), batch: 9, oldest: 2) { _ in true })
+        }
+        #expect(!requests.takes(fingerprint(0), reference(9), batch: 2) { _ in true })
+    }
 }
 
 extension RequestsUnderWay {
-    /// As ``enter(_:_:batch:isDone:)``, for use in expectations, which cannot hold a mutating call that returns a truth
+    /// As ``enter(_:_:batch:oldest:isDone:)``, for expectations, which cannot hold a mutating call that returns a truth
     /// value.
     fileprivate mutating func takes(
         _ fingerprint: RequestFingerprint,
         _ reference: NotificationReference,
         of topic: Int32 = 0,
         batch: UInt64,
+        oldest: UInt64? = nil,
         isDone: (NotificationReference) -> Bool
     ) -> Bool {
-        enter(fingerprint, of: topic, reference, batch: batch, isDone: isDone)
+        enter(fingerprint, of: topic, reference, batch: batch, oldest: oldest ?? batch, isDone: isDone)
     }
 }

@@ -107,9 +107,23 @@ struct FilteredLookupTests {
             )
         }
 
+        /// Takes what can go on: the batch, and the rows of its records.
+        func takeKnown() -> [UInt64: [Int]] {
+            var taken: [UInt64: [Int]] = [:]
+            while let known = lookup.takeKnown() {
+                taken[known.batch.number] = known.rows
+                #expect(known.isInOrder == (known.batch.oldest == known.batch.number))
+            }
+            return taken
+        }
+
         /// - Parameter provider: of all records.
-        func batch(of tokens: [(topic: Int, token: UInt8)], provider: ProviderFields? = nil) -> PreparedBatch {
-            let batch = PreparedBatch(source: KafkaBatch([]), number: 1)
+        func batch(
+            of tokens: [(topic: Int, token: UInt8)],
+            number: UInt64 = 1,
+            provider: ProviderFields? = nil
+        ) -> PreparedBatch {
+            let batch = PreparedBatch(source: KafkaBatch([]), number: number)
             for (topic, token) in tokens {
                 let account = TopicAccount(topics[topic])
                 batch.append(
@@ -173,7 +187,7 @@ struct FilteredLookupTests {
         }
         let provider = try #require(broadcast?.records.first?.provider)
         #expect(bench.ask(for: bench.batch(of: [(0, 1), (0, 2)], provider: provider)) == 0)
-        #expect(bench.lookup.takeKnownBatch() != nil)
+        #expect(bench.lookup.takeKnown() != nil)
         #expect(bench.asked(for: 1, 2) == 2)
     }
 
@@ -269,16 +283,16 @@ struct FilteredLookupTests {
         let bench = try Bench(rule: nil)
         defer { bench.shard.leave() }
         #expect(bench.asked(for: 1, 2) == 0)
-        #expect(bench.lookup.takeKnownBatch() == nil, "it may still come")
+        #expect(bench.lookup.takeKnown() == nil, "it may still come")
         bench.wait(.seconds(1))
         bench.lookup.endLate(now: bench.now)
-        #expect(bench.lookup.takeKnownBatch()?.isWithoutState == true)
+        #expect(bench.lookup.takeKnown()?.batch.isWithoutState == true)
         #expect(bench.asked(for: 3) == 0)
-        #expect(bench.lookup.takeKnownBatch()?.isWithoutState == true, "nothing waits any more")
+        #expect(bench.lookup.takeKnown()?.batch.isWithoutState == true, "nothing waits any more")
         // A connection alone does not help.
         bench.shard.redisConnected()
         #expect(bench.isRedisAway == [true, true] && bench.asked(for: 4) == 0)
-        #expect(bench.lookup.takeKnownBatch()?.isWithoutState == true)
+        #expect(bench.lookup.takeKnown()?.batch.isWithoutState == true)
         bench.shard.use(.unkeyed)
         #expect(bench.isRedisAway == [false, false] && bench.asked(for: 5) == 1)
     }
@@ -290,6 +304,43 @@ struct FilteredLookupTests {
         #expect(bench.isRedisAway == [true, true])
         bench.shard.use(.unkeyed)
         #expect(bench.isRedisAway == [false, false])
+    }
+
+    // MARK: Passing
+
+    @Test("Topics that need nothing of Redis pass those that wait for it, each topic in its own order")
+    func passing() throws {
+        let bench = try Bench()
+        defer { bench.shard.leave() }
+        try bench.addTopic("com.example.weather")
+        bench.filters.complete(asOf: bench.now)
+        bench.kill(2)
+        #expect(bench.ask(for: bench.batch(of: [(1, 1), (0, 2), (1, 3)], number: 4)) == 1)
+        #expect(bench.ask(for: bench.batch(of: [(0, 1), (1, 4)], number: 5)) == 0)
+        #expect(bench.ask(for: bench.batch(of: [(1, 5)], number: 6)) == 0)
+        #expect(bench.takeKnown().isEmpty && bench.lookup.countedBatches == 3, "the answer may come at any moment")
+        bench.wait(ShardLimits.passedAfter)
+        let oldest = bench.lookup.takeKnown()
+        #expect(oldest?.rows == [0, 2] && oldest?.batch.oldest == 4 && oldest?.isInOrder == false)
+        let next = bench.lookup.takeKnown()
+        #expect(next?.rows == [1] && next?.batch.oldest == 4 && next?.isInOrder == false)
+        #expect(bench.takeKnown() == [6: [0]])
+        #expect(bench.lookup.holds(bench.topics[0]) && !bench.lookup.holds(bench.topics[1]))
+        #expect(bench.lookup.count == 2 && bench.lookup.countedBatches == 0)
+        // Another one that needs Redis is not fed any more, either.
+        #expect(bench.ask(for: bench.batch(of: [(1, 2), (1, 6)], number: 7)) == 0, "it lives")
+        #expect(bench.takeKnown() == [7: [0, 1]])
+    }
+
+    @Test("Where all wait for Redis nothing passes, and the stage fills")
+    func nothingPasses() throws {
+        let bench = try Bench()
+        defer { bench.shard.leave() }
+        #expect(bench.ask(for: bench.batch(of: [(0, 1)], number: 1)) == 1)
+        #expect(bench.ask(for: bench.batch(of: [(0, 2)], number: 2)) == 1)
+        bench.wait(.seconds(60))
+        #expect(bench.takeKnown().isEmpty && bench.lookup.countedBatches == 2)
+        #expect(!bench.lookup.holds(bench.topics[0]))
     }
 
     @Test("A bundle whose filter was given up is asked for like one without")

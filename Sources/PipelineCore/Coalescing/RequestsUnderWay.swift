@@ -3,7 +3,7 @@
 ///
 /// An entry holds until its notification is done. If the store was told before that, earlier look-ups do not know of it
 /// yet, so the entry then holds for every batch taken in so far. Batches are numbered as in ``RefusedTokens``, and
-/// enter in that order.
+/// mostly enter in that order.
 public struct RequestsUnderWay {
     private struct Entry {
         var reference: NotificationReference
@@ -34,19 +34,21 @@ public struct RequestsUnderWay {
     /// - Parameters:
     ///   - topic: number of the request's topic in the shard.
     ///   - batch: number of the request's batch.
+    ///   - oldest: number of the oldest batch that may still enter.
     ///   - isDone: whether a notification has its outcome, or has lost its owner.
     public mutating func enter(
         _ fingerprint: RequestFingerprint,
         of topic: Int32,
         _ reference: NotificationReference,
         batch: UInt64,
+        oldest: UInt64,
         isDone: (NotificationReference) -> Bool
     ) -> Bool {
         let request = Request(topic: topic, fingerprint: fingerprint)
         if let entry = entries[request], batch <= entry.through || !isDone(entry.reference) { return false }
         entries[request] = Entry(reference: reference, through: 0)
         if entries.count >= sweepCount {
-            entries = entries.filter { batch <= $0.value.through || !isDone($0.value.reference) }
+            entries = entries.filter { oldest <= $0.value.through || !isDone($0.value.reference) }
             sweepCount = max(Self.leastSweep, entries.count * 2)
         }
         return true

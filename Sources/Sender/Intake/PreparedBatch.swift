@@ -73,6 +73,8 @@ final class PreparedBatch {
 
     /// Number of the batch in the shard, from 1 in the order of arrival.
     let number: UInt64
+    /// Number of the oldest batch whose look-up was open when this one, or a part of it, went on.
+    var oldest: UInt64
     private(set) var records: [PreparedRecord] = []
 
     // MARK: Columns, by notification
@@ -106,6 +108,7 @@ final class PreparedBatch {
     init(source: KafkaBatch, number: UInt64) {
         self.source = source
         self.number = number
+        oldest = number
         payloads = PayloadArena(bytes: min(64 * 1024, max(1, source.count) * 256))
         // For records of one token each; what grows beyond is shared by many tokens.
         records.reserveCapacity(source.count)

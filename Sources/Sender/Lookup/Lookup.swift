@@ -9,8 +9,9 @@ import TokenState
 /// Third stage: asks Redis for the state of each token and request, one batch ahead of sending. Badges are counted on
 /// the way, so that the number comes in the same round trip.
 ///
-/// Batches leave in the order in which they came. A record that Redis refuses for good concerns its token alone. Bound
-/// to the shard's event loop.
+/// Batches leave in the order in which they came. While the oldest waits for Redis for long, topics that need nothing
+/// of it pass the others, each in its own order (`+Passing`). A record that Redis refuses for good concerns its token
+/// alone. Bound to the shard's event loop.
 final class Lookup {
     /// A batch can go on, or may be asked about again.
     var onProgress: () -> Void = {}
@@ -22,15 +23,19 @@ final class Lookup {
     let filters: DeadTokenSets?
     let routing: Routing
     private let logger: Logger
-    private let clock: () -> MonotonicTime
+    let clock: () -> MonotonicTime
     private var patience: TokenStorePatience
     /// Oldest first.
-    private var entries: [Entry] = []
+    var entries: [Entry] = []
+    /// Topics that others pass, because they wait for Redis.
+    var held: Set<Int32> = []
+    /// The entries may have changed since topics were last looked for that can pass.
+    var mayPass = true
     private(set) var counters = LookupCounters()
     private var isClosed = false
 
     /// A batch and the state of its look-up.
-    private final class Entry {
+    final class Entry {
         enum State {
             /// Not asked, or asked without success: ask (again).
             case needed
@@ -44,6 +49,10 @@ final class Lookup {
         var due: MonotonicTime?
         /// Questions without an answer; nil: nothing was asked yet.
         var unanswered: Questions?
+        /// The questions that were, or are to be, asked last; nil: none is known.
+        var asked: Questions?
+        /// Records that have not gone on; nil: none has.
+        var rest: [Int]?
         /// The time before which nothing is asked again; nil: at any time.
         var askAgainAt: MonotonicTime?
 
@@ -90,17 +99,15 @@ final class Lookup {
     /// Ends the stage: no answer counts any more.
     func close() { isClosed = true }
 
-    func add(_ batch: PreparedBatch) { entries.append(Entry(batch)) }
-
-    /// Takes the oldest batch if its look-up is done.
-    func takeKnownBatch() -> PreparedBatch? {
-        guard let first = entries.first, first.isKnown else { return nil }
-        return entries.removeFirst().batch
+    func add(_ batch: PreparedBatch) {
+        entries.append(Entry(batch))
+        mayPass = true
     }
 
     /// Drops batches whose feeds are all over: while Redis is away they would pile up with every rebalance.
     func dropOver() {
-        entries.removeAll { entry in entry.batch.records.allSatisfy { $0.feed.isOver } }
+        entries.removeAll { entry in entry.left.allSatisfy { entry.batch.records[$0].feed.isOver } }
+        mayPass = true
     }
 
     // MARK: Asking
@@ -120,6 +127,8 @@ final class Lookup {
                 continue
             }
             if entry.due == nil { entry.due = now }
+            entry.asked = questions
+            mayPass = true
             if isPlaceUnknown {
                 if patience.isAway { entry.skipLookup() }
                 continue
@@ -331,6 +340,7 @@ final class Lookup {
             return
         }
         entry.state = .known
+        mayPass = true
         onProgress()
     }
 }

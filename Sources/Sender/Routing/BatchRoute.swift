@@ -4,8 +4,12 @@ import PushSchemas
 /// The way through a batch that is routed: record by record, portion by portion, in one turn or in several.
 struct BatchRoute {
     let batch: PreparedBatch
-    /// Index of the record being routed.
-    private(set) var row = 0
+    /// The records to route, as indices into the batch.
+    private let rows: [Int]
+    /// Nothing of the batch is left behind in the look-up, and nothing of those before it.
+    let isInOrder: Bool
+    /// The number of records that were routed.
+    private var ended = 0
     /// Of a record with several payloads; nil: not asked for yet.
     var portions: [RenderedPayloads.Portion]?
     /// The portions of the record that were routed; notifications, if it has one payload.
@@ -13,7 +17,14 @@ struct BatchRoute {
     /// Positions within the record for which there is no payload, with the reason.
     var faults: [(position: Int, fault: RecordRefusal)] = []
 
-    init(_ batch: PreparedBatch) { self.batch = batch }
+    init(_ batch: PreparedBatch, _ rows: [Int], isInOrder: Bool) {
+        self.batch = batch
+        self.rows = rows
+        self.isInOrder = isInOrder
+    }
+
+    /// The record being routed; nil: all were.
+    var record: PreparedRecord? { ended < rows.count ? batch.records[rows[ended]] : nil }
 
     /// The next portion of the record; nil: there is none.
     var portion: RenderedPayloads.Portion? {
@@ -23,7 +34,7 @@ struct BatchRoute {
 
     /// The record was routed, or has left.
     mutating func endRecord() {
-        row += 1
+        ended += 1
         done = 0
         portions = nil
         faults = []

@@ -108,7 +108,7 @@ final class Coalescing {
             provider: terms.provider,
             fingerprint: identity.fingerprint,
             stamp: identity.stamp,
-            batch: batch.number,
+            batch: batch.oldest,
             isWithoutState: batch.isWithoutState,
             badge: batch.isWithoutState ? nil : batch.latePayload(of: index, in: record)
         )

@@ -22,7 +22,7 @@ final class Routing {
     let coalescing: Coalescing
     private let badges: DueBadges
     /// The batch that is being routed, if that takes more than one turn.
-    private var begun: BatchRoute?
+    private(set) var unfinished: BatchRoute?
     /// Work left for this turn, in notifications.
     private var workLeft = ShardLimits.routedPerTurn
 
@@ -55,23 +55,20 @@ final class Routing {
     /// Lets routing work anew: a turn of the event loop begins.
     func beginTurn() { workLeft = ShardLimits.routedPerTurn }
 
-    /// The batch of which a part was routed; no other comes before its rest. Nil: there is none.
-    var unfinished: PreparedBatch? { begun?.batch }
+    /// The way through a batch of which a part was routed; nothing else is routed before its rest.
+    func takeUnfinished() -> BatchRoute? { unfinished.take() }
 
-    /// Sends a batch whose token state is known, or what is left of it.
+    /// Sends notifications whose token state is known, or what is left of them.
     ///
-    /// - Returns: false: the work for this turn is done before the batch is.
-    func route(_ batch: PreparedBatch) -> Bool {
-        var route = begun ?? BatchRoute(batch)
-        if begun == nil { passed(upTo: batch.number - 1) }
-        begun = nil
-        let records = batch.records
-        while route.row < records.count {
-            let record = records[route.row]
+    /// - Returns: false: the work for this turn is done before the notifications are.
+    func route(_ next: BatchRoute) -> Bool {
+        var route = next
+        passed(upTo: route.batch.oldest - 1)
+        while let record = route.record {
             // Since the batch was taken in, the partition may have left or be leaving, or the feed was replaced.
             if !record.feed.isOver, record.feed.partition.phase == .active {
                 guard self.route(record, &route) else {
-                    begun = route
+                    unfinished = route
                     return false
                 }
             }
@@ -154,7 +151,7 @@ final class Routing {
             }
             if let key = record.requestKey {
                 let fingerprint = RequestFingerprint(token: token, key: key)
-                guard enter(fingerprint, of: record.topic, reference, batch: batch.number) else {
+                guard enter(fingerprint, of: record.topic, reference, batch) else {
                     outcomes.settle(reference, .duplicate)
                     coalescing.arrivedBefore(index, of: record, in: batch)
                     continue
@@ -302,9 +299,15 @@ final class Routing {
         _ fingerprint: RequestFingerprint,
         of topic: Topic,
         _ reference: NotificationReference,
-        batch: UInt64
+        _ batch: PreparedBatch
     ) -> Bool {
-        requestsUnderWay.enter(fingerprint, of: topic.index, reference, batch: batch) { [feeds] other in
+        requestsUnderWay.enter(
+            fingerprint,
+            of: topic.index,
+            reference,
+            batch: batch.number,
+            oldest: batch.oldest
+        ) { [feeds] other in
             feeds[other.assignment]?.isDone(other.record, token: other.token) ?? true
         }
     }

@@ -20,7 +20,7 @@ struct WaitingRequest {
     /// Fingerprint of token and coalescing key.
     var fingerprint: RequestFingerprint
     var stamp: Coalescer.Stamp
-    /// Number of its ``PreparedBatch``.
+    /// The oldest whose look-up was open when it came, see ``PreparedBatch/oldest``.
     var batch: UInt64
     var isWithoutState: Bool
     /// Changes the number of its token when it is due, and has the payload with that; nil: it does not.

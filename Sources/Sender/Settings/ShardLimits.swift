@@ -35,6 +35,10 @@ enum ShardLimits {
     static let catchUpRecords = 512
     /// Partitions read at once for lagging topics.
     static let catchUpPartitions = 4
+    /// The time for which the oldest batch waits for token state before topics that need none of it pass.
+    static let passedAfter = Duration.seconds(2)
+    /// Batches beside the limits above that others may pass.
+    static let passedBatches = 16
     /// The time an idle catch-up client is kept.
     static let readerIdle = Duration.seconds(30)
     /// The longest distance of a near cursor from the committed offset, in offsets. A take-over reads and skips a near
