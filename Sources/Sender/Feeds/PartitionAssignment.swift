@@ -174,16 +174,9 @@ final class PartitionAssignment {
 
     /// The feed for a record that is refused.
     ///
-    /// - Parameters:
-    ///   - hash: of the topic that the record names. Another owner may know it, so it has a cursor of its own.
-    ///   - isBehind: the record is read again, so that it may be among those of ``TopicHash/refused`` already.
-    func feed(ofRefused hash: TopicHash, at offset: Int64, isBehind: Bool, account: TopicAccount) -> TopicFeed {
-        let known = feeds[hash]
-        if let known, !isBehind || known.ledger.gap?.contains(offset) ?? false { return claim(known, for: account) }
-        if isBehind, isMixed, let refused = feeds[.refused], refused.ledger.gap?.contains(offset) ?? false {
-            return refused
-        }
-        if let known { return claim(known, for: account) }
+    /// - Parameter hash: of the topic that the record names. Another owner may know it, so it has a cursor of its own.
+    func feed(ofRefused hash: TopicHash, account: TopicAccount) -> TopicFeed {
+        if let known = feeds[hash] { return claim(known, for: account) }
         guard refusedFeeds < mostRefused else {
             isMixed = true
             return feed(of: .refused, account: account)
@@ -221,6 +214,8 @@ final class PartitionAssignment {
         guard refusedFeeds > 0 else { return }
         // Before, records may come that are done by their marks, or not done though their offsets are below.
         guard let liveNext, doneBelow <= liveNext else { return }
+        // Made anew, such a feed would inherit what is behind, its own records among it.
+        guard feeds[.refused]?.ledger.isLive ?? true else { return }
         refusedFeeds = 0
         for feed in sortedFeeds where feed.account === account && feed.hash != .refused {
             let marked = feed.ledger.alreadyDone.runs.last?.upperBound.offset ?? 0

@@ -284,12 +284,7 @@ final class RecordFeed {
     ) -> TopicFeed {
         switch found {
         case .refused(_, let hash?):
-            return partition.feed(
-                ofRefused: hash,
-                at: message.offset,
-                isBehind: isBehind,
-                account: classifier.directory.refused
-            )
+            return partition.feed(ofRefused: hash, account: classifier.directory.refused)
         case .refused(_, nil):
             return feedOfUndecodable(message, in: partition, isBehind: isBehind)
         case .topic(let topic):
