@@ -154,7 +154,7 @@ extension Auditor {
     ) {
         let partition = position.partition
         let raw = SimulatedBroker.Committed(offset: position.offset, metadata: position.metadata)
-        guard let committed = CommittedPosition(raw, limitBytes: options.metadataBytes) else {
+        guard let committed = CommittedPosition(raw, options) else {
             return check(false, 1, "\(partition)@\(position.offset) is committed with metadata that cannot be read")
         }
         check(position.metadata.utf8.count <= 4096, 3, "commit metadata of \(position.metadata.utf8.count) bytes")
@@ -196,7 +196,7 @@ extension Auditor {
 
     /// Every topic of a partition is done below the committed offset.
     func hasNoLaggard(_ partition: Int32) -> Bool {
-        CommittedPosition(world.broker.committed[partition], limitBytes: options.metadataBytes)?.hasNoLaggard ?? false
+        CommittedPosition(world.broker.committed[partition], options)?.hasNoLaggard ?? false
     }
 
     private func checkDone(_ number: Int, _ word: String) {

@@ -47,7 +47,7 @@ extension Auditor {
     var isCommittedButForSick: Bool {
         world.broker.partitions.enumerated().allSatisfy { number, stored in
             let committed = world.broker.committed[Int32(number)]
-            guard let position = CommittedPosition(committed, limitBytes: options.metadataBytes) else { return false }
+            guard let position = CommittedPosition(committed, options) else { return false }
             return stored.allSatisfy { entry in
                 guard position.isFull || areBadTokensBehind(position, entry) else { return false }
                 return (firstOf[entry.ordinal]..<end(of: entry.ordinal)).allSatisfy { number in
@@ -60,7 +60,7 @@ extension Auditor {
 
     /// An operator has set a partition's position: what lies before it and is not done never will be.
     func skipped(_ partition: Int32, places: Range<Int>) {
-        let committed = CommittedPosition(world.broker.committed[partition], limitBytes: options.metadataBytes)
+        let committed = CommittedPosition(world.broker.committed[partition], options)
         for entry in world.broker.partitions[Int(partition)][places] {
             for number in firstOf[entry.ordinal]..<end(of: entry.ordinal) {
                 if notifications[number].outcomeAt == nil { notifications[number].isSkipped = true }

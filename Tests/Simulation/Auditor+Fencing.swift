@@ -68,7 +68,7 @@ extension Auditor {
         owners[partition]?.last = position
         guard holds(.neverBack), let last = owner.last ?? owner.done else { return }
         check(position.isNotBefore(last), 3, "\(member.name) committed \(partition)@\(position.offset): it goes back")
-        guard !position.isFull, !last.isFull else { return }
+        guard !position.isFull, !last.isFull, !world.holdsOffsets(member) else { return }
         let stored = world.broker.partitions[Int(partition)]
         var isBehindBefore: [TopicHash: Bool] = [:]
         for entry in stored {

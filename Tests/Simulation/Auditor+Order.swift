@@ -9,7 +9,7 @@ extension Auditor {
 
     func assigned(_ member: SimulatedConsumer, _ partition: Int32) {
         let committed = world.broker.committed[partition]
-        let done = CommittedPosition(committed, limitBytes: options.metadataBytes)
+        let done = CommittedPosition(committed, options)
         owners[partition] = Ownership(
             member: member.number,
             since: now,
@@ -121,7 +121,7 @@ extension Auditor {
         // again.
         guard !world.hasBrokenProducers else { return }
         let committed = world.broker.partitions.indices.map { partition in
-            CommittedPosition(world.broker.committed[Int32(partition)], limitBytes: options.metadataBytes)
+            CommittedPosition(world.broker.committed[Int32(partition)], options)
         }
         for (ordinal, token) in tokens.enumerated() where !token.isExempt {
             for sequence in sequences[ordinal] where sequence.newest >= 0 {

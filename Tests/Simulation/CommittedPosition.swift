@@ -12,9 +12,13 @@ struct CommittedPosition {
     /// The names fill the room there is: topics without one may hold the offset.
     let isFull: Bool
 
+    /// A record that is refused by one owner may be sent by another, so it is behind where both classes are.
+    private let countsRefused: Bool
+
     /// Nil where the metadata cannot be read.
-    init?(_ committed: SimulatedBroker.Committed?, limitBytes: Int) {
+    init?(_ committed: SimulatedBroker.Committed?, _ options: WorldPlan.Options) {
         laggards = []
+        countsRefused = options.hasDifferentOwners
         guard let committed else {
             offset = 0
             isFull = false
@@ -30,7 +34,8 @@ struct CommittedPosition {
             let metadata = try? PositionMetadata(decoding: committed.metadata, committedOffset: committed.offset)
         else { return nil }
         laggards = metadata.laggards
-        isFull = laggards.count >= PositionMetadata.capacity(limitBytes: limitBytes, salt: metadata.salt)
+        let capacity = PositionMetadata.capacity(limitBytes: options.metadataBytes, salt: metadata.salt)
+        isFull = laggards.count >= capacity
     }
 
     /// Nothing that a former position of the same assignment names, or holds its offset for, went back.
@@ -51,6 +56,10 @@ struct CommittedPosition {
     ///
     /// - Parameter topic: see ``World/topic(of:_:)``.
     func covers(_ offset: Int64, token: Int, topic: TopicHash) -> Bool {
+        covers(offset, token, topic) && (!countsRefused || covers(offset, token, .refused))
+    }
+
+    private func covers(_ offset: Int64, _ token: Int, _ topic: TopicHash) -> Bool {
         guard let laggard = laggard(topic) else { return offset < self.offset }
         return offset < laggard.cursor || laggard.done.contains(.init(offset: offset, token: UInt32(token)))
     }
@@ -58,6 +67,20 @@ struct CommittedPosition {
     /// All notifications of a record are behind its topic's cursor.
     func isWhollyBehind(_ offset: Int64, topic: TopicHash) -> Bool {
         offset < laggard(topic)?.cursor ?? self.offset
+            && (!countsRefused || offset < laggard(.refused)?.cursor ?? self.offset)
+    }
+
+    /// The metadata as versions before marks wrote it: the topics that they refused are in the class without a topic.
+    static func former(_ metadata: String, at offset: Int64, without refused: Set<TopicHash>) -> String {
+        guard let known = try? PositionMetadata(decoding: metadata, committedOffset: offset), !known.laggards.isEmpty
+        else { return metadata }
+        let isRefused = { (laggard: PositionMetadata.Laggard) in
+            laggard.topic == .refused || refused.contains(laggard.topic)
+        }
+        var laggards = known.laggards.filter { !isRefused($0) }.map { (topic: $0.topic, cursor: $0.cursor) }
+        if let cursor = known.laggards.filter(isRefused).map(\.cursor).min() { laggards.append((.refused, cursor)) }
+        let text = PositionMetadata.choose(laggards, liveNext: offset, limitBytes: 100_000) { _, _ in DoneRanges() }
+        return "3;" + text.metadata.dropFirst("3;".count + "AAAAAAAAAAAAAAA".count)
     }
 
     private func laggard(_ topic: TopicHash) -> PositionMetadata.Laggard? { laggards.first { $0.topic == topic } }

@@ -88,6 +88,8 @@ struct Features: OptionSet, Sendable, Hashable {
 
     /// Commits that the broker forgets.
     static let expiredCommits = Features(rawValue: 1 << 41)
+    /// Workers that differ from those before them in their configuration or their version.
+    static let differentOwners = Features(rawValue: 1 << 42)
 
     /// New ones come at the end: the dice of a feature are told by its place.
     static let named: [(name: String, feature: Features)] = [
@@ -105,6 +107,7 @@ struct Features: OptionSet, Sendable, Hashable {
         ("badges", .badges), ("levers", .levers), ("replaced-certificates", .replacedCertificates),
         ("headers", .headers), ("farewells", .farewells),
         ("suspensions", .suspensions), ("skewed-clocks", .skewedClocks), ("expired-commits", .expiredCommits),
+        ("different-owners", .differentOwners),
     ]
 
     static let all = Features(named.map(\.feature))

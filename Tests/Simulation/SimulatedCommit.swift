@@ -44,3 +44,9 @@ extension KafkaBatch {
         return batch
     }
 }
+
+extension SimulatedConsumer {
+    static func place(_ partition: Int32) -> KafkaTopicPartition {
+        KafkaTopicPartition(topic: World.requests, partition: partition)
+    }
+}

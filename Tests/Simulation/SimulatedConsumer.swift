@@ -24,6 +24,7 @@ final class SimulatedConsumer: GroupConsumer {
     let number: Int
     let name: String
     let staticName: String?
+    let traits: OwnerTraits
     /// Of the group, as far as this member knows.
     private(set) var generation = -1
     var onAssigned: (([KafkaTopicPartition]) -> Void)?
@@ -65,6 +66,7 @@ final class SimulatedConsumer: GroupConsumer {
         self.number = number
         self.name = name
         self.staticName = staticName
+        traits = world.drawTraits(ofLife: number)
     }
 
     // MARK: The group's side
@@ -168,7 +170,7 @@ final class SimulatedConsumer: GroupConsumer {
             }
             var next = position
             while next < stored.count, records.count < max, stored[next].time <= world.clock.now {
-                records.append(stored[next].record)
+                records.append(traits.seen(stored[next].record))
                 world.auditor.fetched(stored[next].ordinal, by: self)
                 next += 1
             }
@@ -269,7 +271,7 @@ final class SimulatedConsumer: GroupConsumer {
         guard commitFaults.throwsUntil <= now else { throw .queueFull }
         let deferral = commitFaults.deferral(now: now)
         let commit = SimulatedCommit(
-            offsets: offsets,
+            offsets: offsets.map(traits.written),
             sentAt: now,
             generation: deferral > 0 ? generation : nil,
             isOnTheWire: deferral > 0 && !commitFaults.deferred.isInClient,
@@ -392,9 +394,5 @@ final class SimulatedConsumer: GroupConsumer {
             world.clock.after(SimulatedGroup.sessionTimeout) { [self] in group.remove(self) }
         }
         return true
-    }
-
-    private static func place(_ partition: Int32) -> KafkaTopicPartition {
-        KafkaTopicPartition(topic: World.requests, partition: partition)
     }
 }

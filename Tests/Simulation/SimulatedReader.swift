@@ -45,7 +45,7 @@ final class SimulatedReader: PartitionReader {
         positions[place.partition]?.offset = last.record.offset + 1
         for record in there { world.auditor.fetchedAgain(record.ordinal, by: consumer) }
         world.note(.fetched, Int(place.partition), there.count, "\(consumer.name) reads \(there.count) records again")
-        return KafkaBatch(there.map(\.record))
+        return KafkaBatch(there.map { consumer.traits.seen($0.record) })
     }
 
     func close() {

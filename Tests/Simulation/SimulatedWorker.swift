@@ -29,6 +29,8 @@ final class SimulatedWorker {
     /// As the group knows it.
     var member: Int { consumer.number }
     var isRunning: Bool { shard != nil }
+    /// It has no room for all bundles of its world.
+    var isNarrow: Bool { consumer.traits.limits != nil }
 
     init(world: World, slot: Int, number: Int) {
         self.world = world
@@ -55,7 +57,11 @@ final class SimulatedWorker {
         let tokens = TokenTable(pipeline, World.rule)
         if world.plan.options.filterMaxAge > 0 { follower = SimulatedFollower(world: world, shard: loop) }
         let shard = WorkerShard(
-            world.settings(wallClock: wallClock, dice: Dice(seed: world.plan.seed, stream: UInt64(number) + 100)),
+            world.settings(
+                wallClock: wallClock,
+                dice: Dice(seed: world.plan.seed, stream: UInt64(number) + 100),
+                consumer.traits
+            ),
             number: 0,
             eventLoop: loop,
             clients: WorkerShard.Clients(

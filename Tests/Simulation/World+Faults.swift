@@ -224,7 +224,7 @@ extension World {
     }
 
     /// Another process takes the place, as a supervisor would see to it, when the former one has ended.
-    private func restart(_ worker: SimulatedWorker, after time: VirtualTime) {
+    func restart(_ worker: SimulatedWorker, after time: VirtualTime) {
         clock.after(time) { [self] in
             guard workers[worker.slot] === worker else { return }
             if worker.isRunning || isClosed {

@@ -143,27 +143,34 @@ extension World {
         return Array("\(bundle)#\(record.form == .misplaced ? 1 - record.key : record.key)".utf8)
     }
 
-    /// The key of hashes in all partitions: the auditor knows topics by them.
-    static let salt = TopicSalt(0x5A17)
+    /// The key of hashes in all partitions: the auditor knows topics by them. Former versions have none.
+    static func salt(_ options: WorldPlan.Options) -> TopicSalt {
+        options.hasDifferentOwners ? .none : TopicSalt(0x5A17)
+    }
 
     /// The hashes of topics and of the stranger, in an environment as records write it.
     private struct Hashes {
         let topics: [TopicHash]
         let stranger: TopicHash
 
-        init(_ environment: String) {
-            topics = bundles.map { TopicHash(bundleID: $0, environment: environment, salt: World.salt) }
-            stranger = TopicHash(bundleID: World.stranger, environment: environment, salt: World.salt)
+        init(_ environment: String, _ salt: TopicSalt) {
+            topics = bundles.map { TopicHash(bundleID: $0, environment: environment, salt: salt) }
+            stranger = TopicHash(bundleID: World.stranger, environment: environment, salt: salt)
         }
     }
 
-    private static let unnamed = Hashes("")
-    private static let binary = Hashes(environment)
-    private static let overStreams = Hashes(streamEnvironment)
+    private static let unnamed = Hashes("", salt(WorldPlan.Options()))
+    private static let binary = Hashes(environment, salt(WorldPlan.Options()))
+    private static let overStreams = Hashes(streamEnvironment, salt(WorldPlan.Options()))
+    /// In worlds with different owners records name their environment.
+    private static let unsaltedBinary = Hashes(environment, .none)
+    private static let unsaltedStreams = Hashes(streamEnvironment, .none)
 
     /// The topic that the sender counts a record to; refused: the record cannot be decoded.
     static func topic(of record: WorldPlan.Record, _ options: WorldPlan.Options) -> TopicHash {
-        switch record.form {
+        let binary = options.hasDifferentOwners ? unsaltedBinary : binary
+        let overStreams = options.hasDifferentOwners ? unsaltedStreams : overStreams
+        return switch record.form {
         case .undecodable, .overheaded: .refused
         case .withoutCertificate: options.streams.isEmpty ? unnamed.stranger : binary.stranger
         default:

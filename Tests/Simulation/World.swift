@@ -206,7 +206,18 @@ final class World {
         isHealed = true
         for gateway in gateways { gateway.heal() }
         if !plan.options.isForGood { redis.mend() }
+        for worker in workers where worker.isRunning && worker.isNarrow {
+            worker.stop()
+            if worker.slot < plan.options.workers { restart(worker, after: .milliseconds(100)) }
+        }
         for slot in 0..<plan.options.workers where !workers[slot].isRunning { startWorker(slot: slot) }
+    }
+
+    /// The traits of a worker's life; those of the last lives let the world end.
+    func drawTraits(ofLife number: Int) -> OwnerTraits {
+        guard plan.options.hasDifferentOwners, !isHealed else { return OwnerTraits() }
+        var dice = Dice(seed: plan.seed, stream: UInt64(number) + 5000)
+        return OwnerTraits(&dice)
     }
 
     func publish(_ ordinal: Int) {
@@ -304,15 +315,19 @@ final class World {
         trace.note(kind, first, second, at: clock.now, text())
     }
 
-    func settings(wallClock: WallClock, dice: Dice) -> ShardSettings {
+    func settings(wallClock: WallClock, dice: Dice, _ traits: OwnerTraits) -> ShardSettings {
         let shared = SharedDice(dice)
+        var configuration = configuration
+        configuration.environments.removeAll { !traits.environments.contains($0.name) }
         var settings = ShardSettings(configuration) {
             wallClock.unixMilliseconds
         } randomBits: {
             shared.next()
         }
         settings.metadataBytes = plan.options.metadataBytes
-        settings.newSalt = { Self.salt }
+        settings.newSalt = { [options = plan.options] in Self.salt(options) }
+        settings.decoderEdition = traits.edition
+        if let limits = traits.limits { settings.topicLimits = limits }
         if let near = plan.options.near {
             settings.nearRecords = near.records
             settings.nearBytes = near.bytes

@@ -110,6 +110,7 @@ extension WorldPlan {
                 &dice
             )
         case .expiredCommits: add(.commitsExpire, lasting: 12_000...20_000, &dice)
+        case .differentOwners: differ(&dice)
         case .levers: for _ in 0..<dice.pick(1...4) { pullLever(&dice) }
         default: break
         }
@@ -126,6 +127,30 @@ extension WorldPlan {
             record.coalescingKey = 0
             record.expires = 0
             record.addsToBadge = false
+        }
+    }
+
+    /// Workers differ from each other, and are killed while the broker takes none of their dead letters.
+    private mutating func differ(_ dice: inout Dice) {
+        guard !options.isIsolated, options.sick.isEmpty else { return }
+        options.hasDifferentOwners = true
+        // Records name their environment where there are two.
+        if options.streams.isEmpty { chooseStreams(&dice) }
+        forSome(10, &dice) { record, dice in
+            if record.form == .protobuf { record.form = dice.chance(60) ? .json : .withoutCertificate }
+        }
+        // Who cannot decode a record does not know its tokens, and counts it as one notification.
+        for index in records.indices where records[index].form == .json {
+            records[index].tokens = [records[index].tokens[0]]
+            records[index].badTokens = 0
+        }
+        for _ in 0..<dice.pick(1...3) {
+            add(.acknowledgementsLate, lasting: 2000...4000, &dice)
+            guard let late = faults.last else { return }
+            let delay = dice.time(700...2000)
+            faults.append(
+                Fault(.crash, at: late.time + delay, lasting: dice.time(50...3000), worker: late.worker)
+            )
         }
     }
 

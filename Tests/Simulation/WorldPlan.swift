@@ -80,6 +80,8 @@ struct WorldPlan: Sendable, Equatable {
         var requestTimeout = VirtualTime.seconds(10)
         /// Some records add to the numbers of their tokens.
         var hasBadges = false
+        /// Each life of a worker may have traits of its own.
+        var hasDifferentOwners = false
         /// Most streams that a connection may have open, while nothing is wrong.
         var mostStreams = 100
     }

@@ -1,0 +1,67 @@
+import PipelineCore
+import PushSchemas
+
+@testable import KafkaClient
+@testable import Sender
+
+/// The ways in which one life of a worker may differ from the next: its configuration and its version.
+struct OwnerTraits: Sendable {
+    /// Environments that it knows.
+    var environments: Set<String> = [World.environment, World.streamEnvironment]
+    /// It decodes records in JSON.
+    var readsJSON = true
+    /// Of the version before commits had marks: what it refuses is one class.
+    var isFormerVersion = false
+    /// It has room for few bundles. Nobody has room for the rest, so no world ends with it.
+    var limits: TopicLimits?
+
+    init() {}
+
+    init(_ dice: inout Dice) {
+        if dice.chance(50) { environments.remove(dice.chance(70) ? World.streamEnvironment : World.environment) }
+        readsJSON = dice.chance(60)
+        isFormerVersion = dice.chance(25)
+        guard dice.chance(30) else { return }
+        limits = TopicLimits(
+            withoutCertificate: dice.pick(0...2),
+            strangers: dice.pick(0...3),
+            refused: dice.pick(0...3),
+            topics: dice.pick(1...5)
+        )
+    }
+
+    var edition: UInt8 { readsJSON ? 1 : 2 }
+
+    /// A record as its decoder meets it.
+    func seen(_ record: KafkaRecord) -> KafkaRecord {
+        guard !readsJSON, record.headers.contains(where: { $0.name == RecordContentType.headerName }) else {
+            return record
+        }
+        return KafkaRecord(
+            topic: record.topic,
+            partition: record.partition,
+            offset: record.offset,
+            key: record.key,
+            value: record.value,
+            timestampMilliseconds: record.timestampMilliseconds,
+            headers: [(name: RecordContentType.headerName, value: Array("application/unknown".utf8))]
+        )
+    }
+
+    /// A position as it commits it.
+    func written(_ position: KafkaPartitionOffset) -> KafkaPartitionOffset {
+        guard isFormerVersion else { return position }
+        let metadata = CommittedPosition.former(position.metadata, at: position.offset, without: refused)
+        return KafkaPartitionOffset(position.place, offset: position.offset, metadata: metadata)
+    }
+
+    /// Topics of environments that it does not know.
+    private var refused: Set<TopicHash> {
+        let missing = OwnerTraits().environments.subtracting(environments)
+        return Set(
+            missing.flatMap { environment in
+                (World.bundles + [World.stranger]).map { TopicHash(bundleID: $0, environment: environment) }
+            }
+        )
+    }
+}
