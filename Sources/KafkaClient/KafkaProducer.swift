@@ -191,7 +191,7 @@ public final class KafkaProducer {
                 if error.isFatal, hasFatalError { renew() }
                 onError?(error)
             case .log(let line): onLog?(line)
-            case .assigned, .revoked, .rebalanceFailed, .committed:
+            case .assigned, .revoked, .rebalanceFailed:
                 preconditionFailure("a producer has no group")
             }
         } while true

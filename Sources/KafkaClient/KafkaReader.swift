@@ -111,7 +111,7 @@ public final class KafkaReader {
             switch report {
             case .error(let error): onError?(error)
             case .log(let line): onLog?(line)
-            case .assigned, .revoked, .rebalanceFailed, .committed: preconditionFailure("a reader has no group")
+            case .assigned, .revoked, .rebalanceFailed: preconditionFailure("a reader has no group")
             }
         }
     }

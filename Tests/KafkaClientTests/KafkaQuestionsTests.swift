@@ -185,6 +185,34 @@ struct KafkaQuestionsTests {
         }
     }
 
+    @Test("A commit is answered while fetched messages lie untaken", arguments: BrokerKind.allCases)
+    func commitBesideMessages(kind: BrokerKind) async throws {
+        let broker = UncheckedBroker(broker: try TestBroker(kind))
+        defer { broker.broker.close() }
+        try broker.broker.fill(0..<300)
+        try await onLoop { eventLoop in
+            let consumer = try broker.broker.consumer()
+            let answered = eventLoop.makePromise(of: Void.self)
+            var taken = 0
+            try consumer.start(on: eventLoop) { [unowned consumer] in
+                // The others were fetched with the first one, and stay where they are.
+                guard taken == 0, let batch = consumer.consumeBatch(max: 1) else { return }
+                taken += batch.count
+                #expect(throws: Never.self) {
+                    try consumer.commit([KafkaPartitionOffset(broker.broker.places[0], offset: 1)]) {
+                        #expect($0 == nil)
+                        answered.succeed()
+                    }
+                }
+            }
+            return answered.futureResult.assumeIsolated().map {
+                #expect(taken == 1)
+                #expect(consumer.consumeBatch(max: 299)?.count == 299)
+                consumer.close()
+            }.nonisolated()
+        }
+    }
+
     @Test("A consumer closes while it waits for a broker that is away: every question is answered once, with an error")
     func closesMeanwhile() async throws {
         let broker = UncheckedBroker(broker: try TestBroker(.embedded))

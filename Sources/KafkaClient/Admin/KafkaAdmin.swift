@@ -151,7 +151,7 @@ public final class KafkaAdmin {
                 // Not "all brokers are down", which gives no reason.
                 if error.code != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN.rawValue { reason = error.message }
             case .log(let line): onLog?(line)
-            case .assigned, .revoked, .rebalanceFailed, .committed:
+            case .assigned, .revoked, .rebalanceFailed:
                 preconditionFailure("an admin client has no group")
             }
         }

@@ -40,11 +40,15 @@ extension KafkaConsumer {
         guard let handle, phase != .closed else { return true }
         wakeUp?.stop()
         wakeUp = nil
+        commitWakeUp?.stop()
+        commitWakeUp = nil
         keepAlive?.cancel()
         keepAlive = nil
         let hasLeft = leave(by: .now.advanced(by: .milliseconds(timeoutMilliseconds)))
         phase = .closed
         if !hasLeft || mustNotBeFreed { handle.abandon() }
+        rd_kafka_queue_poll_callback(commitQueue, 0)
+        rd_kafka_queue_destroy(commitQueue)
         rd_kafka_queue_destroy(queue)
         if let formerQueue { rd_kafka_queue_destroy(formerQueue) }
         formerQueue = nil
@@ -76,6 +80,7 @@ extension KafkaConsumer {
     private func endReports() {
         unanswered.removeAll()
         deliverReports()
+        while let answer = inbox.takeCommitAnswer() { answerCommit(answer) }
         let waiting = commits.sorted { $0.key < $1.key }
         commits.removeAll()
         for (_, commit) in waiting {

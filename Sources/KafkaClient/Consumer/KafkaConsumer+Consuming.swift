@@ -21,6 +21,7 @@ extension KafkaConsumer {
         precondition(max > 0, "a batch has room for a message")
         let deadline = ContinuousClock.now.advanced(by: .milliseconds(timeoutMilliseconds))
         while true {
+            deliverCommitAnswers()
             deliverReports()
             guard let handle else { return nil }
             let served = serve(max: max, timeoutMilliseconds: 0)
@@ -53,13 +54,26 @@ extension KafkaConsumer {
     /// ``consumeBatch(max:timeoutMilliseconds:)`` until it returns nil.
     ///
     /// Called on `eventLoop`, which is the consumer's thread from now on; the consumer is closed before the loop ends.
-    /// One timer runs besides the signals: librdkafka takes a consumer that is not served for `max.poll.interval.ms`
-    /// for dead, so an idle one is served every half of that.
+    /// Answers to commits have a signal of their own and come without a call of the consumer. One timer runs besides:
+    /// librdkafka takes a consumer that is not served for `max.poll.interval.ms` for dead, so an idle one is served
+    /// every half of that.
     public func start(on eventLoop: any EventLoop, onReadable: @escaping () -> Void) throws(KafkaError) {
         precondition(wakeUp == nil, "a consumer is started once")
         _ = try openHandle("start of the consumer")
         questions = KafkaQuestions(on: eventLoop)
-        wakeUp = try QueueWakeUp(
+        wakeUp = try makeWakeUp(on: eventLoop, queue, onReadable)
+        commitWakeUp = try makeWakeUp(on: eventLoop, commitQueue) { [weak self] in self?.deliverCommitAnswers() }
+        let interval = TimeAmount.milliseconds(keepAliveMilliseconds)
+        let bound = NIOLoopBound(onReadable, eventLoop: eventLoop)
+        keepAlive = eventLoop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { _ in bound.value() }
+    }
+
+    private func makeWakeUp(
+        on eventLoop: any EventLoop,
+        _ queue: OpaquePointer,
+        _ onWakeUp: @escaping () -> Void
+    ) throws(KafkaError) -> QueueWakeUp {
+        try QueueWakeUp(
             on: eventLoop,
             queue: queue,
             onFailure: { [weak self] error in
@@ -67,11 +81,8 @@ extension KafkaConsumer {
                     KafkaError(RD_KAFKA_RESP_ERR__CRIT_SYS_RESOURCE, "Kafka wake-up", detail: "\(error)")
                 )
             },
-            onWakeUp: onReadable
+            onWakeUp: onWakeUp
         )
-        let interval = TimeAmount.milliseconds(keepAliveMilliseconds)
-        let bound = NIOLoopBound(onReadable, eventLoop: eventLoop)
-        keepAlive = eventLoop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { _ in bound.value() }
     }
 
     private static let waitMilliseconds: Int32 = 20
@@ -141,6 +152,19 @@ extension KafkaConsumer {
         }
     }
 
+    /// Calls back for the commits that were answered.
+    func deliverCommitAnswers() {
+        guard handle != nil else { return }
+        rd_kafka_queue_poll_callback(commitQueue, 0)
+        while let answer = inbox.takeCommitAnswer() { answerCommit(answer) }
+    }
+
+    func answerCommit(_ answer: KafkaInbox.CommitAnswer) {
+        guard let commit = commits.removeValue(forKey: answer.number) else { return }
+        commit.completion?(answer.error)
+        onCommitted?(answer.error)
+    }
+
     private func deliver(_ report: KafkaInbox.Report) {
         switch report {
         case .assigned(let partitions):
@@ -161,10 +185,6 @@ extension KafkaConsumer {
             onError?(error)
             // Without this call the application would keep the partitions, and commit them beside their next owner.
             onRevoked?(held, true)
-        case .committed(let number, let error):
-            guard let commit = commits.removeValue(forKey: number) else { return }
-            commit.completion?(error)
-            onCommitted?(error)
         case .error(let error):
             onError?(error)
         case .log(let line):

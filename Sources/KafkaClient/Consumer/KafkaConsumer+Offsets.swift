@@ -2,8 +2,10 @@ import CRdKafka
 
 /// Positions of partitions: committed, current, and the watermarks.
 extension KafkaConsumer {
-    /// Commits positions in the background. The answer comes to `completion` and ``onCommitted``, from inside
-    /// ``consumeBatch(max:timeoutMilliseconds:)``. Every commit is answered, at the latest by `close`.
+    /// Commits positions in the background. The answer comes to `completion` and ``onCommitted``: from inside
+    /// ``consumeBatch(max:timeoutMilliseconds:)``, or, if the consumer was started, by itself on its event loop. So it
+    /// overtakes messages that are not taken, and may overtake a rebalance. Every commit is answered, at the latest by
+    /// `close`.
     ///
     /// - Parameter offsets: each is the next message to consume, with the metadata to store beside it.
     /// - Throws: `KafkaError` if the commit was not even started; then no answer comes.
@@ -18,7 +20,7 @@ extension KafkaConsumer {
         let code = rd_kafka_commit_queue(
             handle.pointer,
             list.pointer,
-            queue,
+            commitQueue,
             KafkaInbox.onCommit,
             Unmanaged.passUnretained(ticket).toOpaque()
         )

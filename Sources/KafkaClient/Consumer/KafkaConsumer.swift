@@ -8,8 +8,8 @@ import NIOCore
 /// `Sendable`.
 ///
 /// Life: `init` joins the group; ``consumeBatch(max:timeoutMilliseconds:)`` yields messages and serves everything else
-/// (rebalances, commits, errors, log); ``close(timeoutMilliseconds:)`` leaves the group and must be called before the
-/// last reference goes.
+/// (rebalances, errors, log, and answers to commits, which also come without it: see ``start(on:onReadable:)``);
+/// ``close(timeoutMilliseconds:)`` leaves the group and must be called before the last reference goes.
 ///
 /// Defaults: `enable.auto.commit` and `enable.auto.offset.store` are false, because commits with metadata are explicit.
 public final class KafkaConsumer {
@@ -42,6 +42,9 @@ public final class KafkaConsumer {
     var handle: KafkaHandle?
     /// The queue to serve: librdkafka's consumer queue. While closing, the queue that it is forwarded to.
     var queue: OpaquePointer
+    /// The queue for the answers to commits. Apart, because `queue` is polled only while messages are taken, and an
+    /// answer must not wait behind messages.
+    let commitQueue: OpaquePointer
     /// The queue served before; destroyed with the current one.
     var formerQueue: OpaquePointer?
     var assignment = KafkaAssignment()
@@ -52,6 +55,7 @@ public final class KafkaConsumer {
     let fetched = KafkaFetchBuffer()
     var phase = Phase.open
     var wakeUp: QueueWakeUp?
+    var commitWakeUp: QueueWakeUp?
     var keepAlive: RepeatedTask?
     /// Nil before `start`; outlives `close`, to answer later questions.
     var questions: KafkaQuestions?
@@ -107,9 +111,13 @@ public final class KafkaConsumer {
         guard let queue = rd_kafka_queue_get_consumer(handle.pointer) else {
             preconditionFailure("a consumer has a consumer queue")
         }
+        guard let commitQueue = rd_kafka_queue_new(handle.pointer) else {
+            preconditionFailure("librdkafka makes a queue or aborts")
+        }
         self.inbox = inbox
         self.handle = handle
         self.queue = queue
+        self.commitQueue = commitQueue
     }
 
     deinit {

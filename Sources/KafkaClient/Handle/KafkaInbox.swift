@@ -9,18 +9,29 @@ final class KafkaInbox {
         case assigned([KafkaTopicPartition])
         case revoked([KafkaTopicPartition], lost: Bool)
         case rebalanceFailed(KafkaError)
-        case committed(number: UInt, KafkaError?)
         case error(KafkaError)
         case log(KafkaLogLine)
     }
 
+    /// The broker's answer to a commit.
+    struct CommitAnswer {
+        var number: UInt
+        /// Nil: the positions are stored.
+        var error: KafkaError?
+    }
+
     private(set) var reports: [Report] = []
+    private var commitAnswers: [CommitAnswer] = []
     private var deliveries: [KafkaDelivery] = []
     /// The number of `deliveries` already taken. The array is emptied in one go, so that its memory is reused.
     private var takenDeliveries = 0
 
     func takeReport() -> Report? {
         reports.isEmpty ? nil : reports.removeFirst()
+    }
+
+    func takeCommitAnswer() -> CommitAnswer? {
+        commitAnswers.isEmpty ? nil : commitAnswers.removeFirst()
     }
 
     /// Takes the rebalances alone, for closing; the rest stays.
@@ -30,7 +41,7 @@ final class KafkaInbox {
             switch report {
             case .assigned(let partitions): rebalances.append(.assign(partitions))
             case .revoked(let partitions, _): rebalances.append(.revoke(partitions))
-            case .rebalanceFailed, .committed, .error, .log: return false
+            case .rebalanceFailed, .error, .log: return false
             }
             return true
         }
@@ -85,7 +96,7 @@ extension KafkaInbox {
         guard let opaque else { return }
         let ticket = Unmanaged<KafkaCommitTicket>.fromOpaque(opaque).takeUnretainedValue()
         let failure = KafkaPartitionList.failure(code, in: partitions, "commit")
-        ticket.inbox.reports.append(.committed(number: ticket.number, failure))
+        ticket.inbox.commitAnswers.append(CommitAnswer(number: ticket.number, error: failure))
     }
 
     static let onDelivery:
