@@ -60,7 +60,8 @@ final class Stages {
             feeds: feeds,
             badges: badgeReturns,
             producer: clients.producer,
-            logger: logger
+            logger: logger,
+            clock: clock
         )
         memory = RequestMemory(
             tokens: tokens,

@@ -57,6 +57,7 @@ package final class WorkerShard {
     private var drained: EventLoopPromise<Void>?
     private var ticking: RepeatingTimer?
     private var isTurning = false
+    private var isTurnDue = false
     private var nextRetry: MonotonicTime
     /// The time since when nothing could be taken in; nil while something can.
     private var blockedSince: MonotonicTime?
@@ -219,13 +220,19 @@ package final class WorkerShard {
         stages.gateway.pump(isMoreAtHand: isMoreAtHand)
         // Afterwards, for requests that only waited for room in the lanes.
         if stages.coalescing.release() { stages.gateway.pump(isMoreAtHand: isMoreAtHand) }
-        if hasRead || isMoreAtHand || stages.routing.unfinished != nil { turnSoon() }
+        stages.outcomes.beginTurn()
+        if hasRead || isMoreAtHand || stages.routing.unfinished != nil || stages.outcomes.isReady { turnSoon() }
     }
 
     /// Schedules another turn after sockets and Redis got theirs. Not with `execute`: an event loop of NIO runs tasks
-    /// until none is due before it looks at its sockets again.
+    /// until none is due before it looks at its sockets again. A turn that is due already serves all who ask.
     private func turnSoon() {
-        eventLoop.assumeIsolated().scheduleTask(in: .socketTurn) { self.turn() }
+        guard !isTurnDue else { return }
+        isTurnDue = true
+        eventLoop.assumeIsolated().scheduleTask(in: .socketTurn) {
+            self.isTurnDue = false
+            self.turn()
+        }
     }
 
     /// Passes batches with finished look-ups on to the lanes, as far as the turn's work goes.
@@ -280,13 +287,14 @@ package final class WorkerShard {
         stages.routing.expireProbes()
         stages.updateFeeding(now: now)
         stages.shareProbeRoom(now: now)
+        stages.lookup.endLate(now: now)
+        // Before the retries, which may take long.
+        stages.commits.commitIfDue(Array(stages.group.assigned.values), now: now)
+        stages.group.finishRevocationIfSettled(now: now)
         if nextRetry <= now {
             nextRetry = now + ShardLimits.retryInterval
             retry(now: now)
         }
-        stages.lookup.endLate(now: now)
-        stages.commits.commitIfDue(Array(stages.group.assigned.values), now: now)
-        stages.group.finishRevocationIfSettled(now: now)
         if case .running = state { applyBackpressure(now: now) }
         turn()
     }

@@ -53,7 +53,8 @@ final class IntakeBench {
             feeds: feeds,
             badges: BadgeReturns(tokens: nil, feeds: feeds, eventLoop: EmbeddedEventLoop(), logger: logger),
             producer: producer,
-            logger: logger
+            logger: logger,
+            clock: { MonotonicTime(nanoseconds: 0) }
         )
         intake = Intake(
             outcomes: outcomes,

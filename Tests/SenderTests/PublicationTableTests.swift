@@ -50,14 +50,13 @@ import Testing
         #expect(live.keys.allSatisfy { $0 <= 51 })
     }
 
-    @Test("What was postponed is handed out once, in order, and still counts")
-    mutating func waiting() {
-        let numbers = (0..<3).map { table.insert(publication($0)) }
-        table.postpone(numbers[2])
-        table.postpone(numbers[0])
-        #expect(table.takeWaiting() == [numbers[2], numbers[0]])
-        #expect(table.takeWaiting().isEmpty)
-        #expect(table.count == 3)
+    @Test("The room of a storm is given back when it is over")
+    mutating func storm() {
+        let numbers = (0..<10_000).map { table.insert(publication($0)) }
+        for number in numbers { table.remove(number) }
+        #expect(table.count == 0)
+        #expect(table[numbers[9_999]] == nil)
+        #expect(table.insert(publication(1)) == 0)
     }
 
     @Test("A publication can be marked in place as too large for the broker")

@@ -133,6 +133,12 @@ final class ScriptedProducer: MessageProducer {
     var isSilent = false
     /// Kafka topics whose messages the broker does not take.
     var refused: Set<String> = []
+    /// Most messages without a report; nil: any number.
+    var room: Int?
+    /// The broker's objection to a message; it is thrown, not reported.
+    var objection: (Message) -> KafkaError? = { _ in nil }
+    /// Messages that it was given, taken or not.
+    private(set) var attempts = 0
     var onDelivery: (UInt64) -> Void = { _ in }
     /// In the order they came.
     private(set) var messages: [Message] = []
@@ -148,7 +154,7 @@ final class ScriptedProducer: MessageProducer {
         headers: [(String, [UInt8])],
         opaque: UInt64
     ) throws(KafkaError) {
-        take(Message(topic: name, value: Array(value), headers: headers), opaque)
+        try take(Message(topic: name, value: Array(value), headers: headers), opaque)
     }
 
     func produce(
@@ -159,10 +165,13 @@ final class ScriptedProducer: MessageProducer {
         headers: [(String, [UInt8])],
         opaque: UInt64
     ) throws(KafkaError) {
-        take(Message(topic: name, value: value ?? [], headers: headers), opaque)
+        try take(Message(topic: name, value: value ?? [], headers: headers), opaque)
     }
 
-    private func take(_ message: Message, _ opaque: UInt64) {
+    private func take(_ message: Message, _ opaque: UInt64) throws(KafkaError) {
+        attempts += 1
+        if let room, unreported.count >= room { throw .ofProducer("_QUEUE_FULL", -184) }
+        if let objection = objection(message) { throw objection }
         messages.append(message)
         if !refused.contains(message.topic) { unreported.append(opaque) }
     }
@@ -175,6 +184,13 @@ final class ScriptedProducer: MessageProducer {
     }
 
     func close(flushMilliseconds: Int32) {}
+}
+
+extension KafkaError {
+    /// An error as a producer throws or reports it.
+    static func ofProducer(_ name: String, _ code: Int32) -> KafkaError {
+        KafkaError(code: code, name: name, message: name, isRetriable: false, isFatal: false)
+    }
 }
 
 /// Reads a log in memory for topics that are behind.

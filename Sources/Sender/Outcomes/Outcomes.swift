@@ -13,12 +13,8 @@ final class Outcomes {
     private var settings: ShardSettings
     private let feeds: FeedTable
     private let badges: BadgeReturns
-    private let producer: any MessageProducer
-    private let logger: Logger
-    private var publications = PublicationTable()
+    private let desk: PublicationDesk
     private var refusals = RefusedContent()
-    /// The records last decoded for publications about them, the latest first.
-    private var rereads: [RereadRecord] = []
     private var deadLetterLog: DeadLetterLog
     private(set) var counters = OutcomeCounters()
 
@@ -27,21 +23,28 @@ final class Outcomes {
         feeds: FeedTable,
         badges: BadgeReturns,
         producer: any MessageProducer,
-        logger: Logger
+        logger: Logger,
+        clock: @escaping () -> MonotonicTime
     ) {
         self.settings = settings
         self.feeds = feeds
         self.badges = badges
-        self.producer = producer
-        self.logger = logger
+        desk = PublicationDesk(settings: settings, feeds: feeds, producer: producer, logger: logger, clock: clock)
         deadLetterLog = DeadLetterLog(logger: logger)
+        desk.onAcknowledged = { [unowned self] in acknowledged($0, of: $1) }
     }
 
     /// Publishes the outcomes that other settings name, from now on.
-    func use(_ changed: ShardSettings) { settings = changed }
+    func use(_ changed: ShardSettings) {
+        settings = changed
+        desk.use(changed)
+    }
 
     /// Outcomes and dead letters that the broker has not acknowledged.
-    var unacknowledged: Int { publications.count }
+    var unacknowledged: Int { desk.count }
+
+    /// Further publications can be handed over at once.
+    var isReady: Bool { desk.isReady }
 
     /// The feed of a notification; nil: it is over.
     func feed(of reference: NotificationReference) -> TopicFeed? { feeds[reference.assignment] }
@@ -49,7 +52,7 @@ final class Outcomes {
     /// The names of a notification for a log line; empty: it is done. Decodes its record.
     func coordinates(of reference: NotificationReference) -> Logger.Metadata {
         guard let feed = feeds[reference.assignment] else { return [:] }
-        return reread(reference.record, of: feed)?.coordinates(of: reference.token) ?? [:]
+        return desk.reread(reference.record, of: feed)?.coordinates(of: reference.token) ?? [:]
     }
 
     // MARK: Settling
@@ -64,13 +67,13 @@ final class Outcomes {
         guard !settings.publishes(outcome) else {
             return publish(reference, of: feed, outcome, status: status, reason: reason)
         }
-        guard !publications.presumes(reference) else { return }
+        guard !desk.presumes(reference) else { return }
         if feed.markDone(reference.record, token: reference.token) { counters.outcomes.count(outcome) }
     }
 
     /// The first outcome stands: it is done, or on its way to the broker.
     private func isSettled(_ reference: NotificationReference, in feed: TopicFeed) -> Bool {
-        feed.isDone(reference.record, token: reference.token) || publications.presumes(reference)
+        feed.isDone(reference.record, token: reference.token) || desk.presumes(reference)
     }
 
     /// Gives a part of a lane's log its outcome, except dropped entries; the first outcome of each stands.
@@ -82,7 +85,7 @@ final class Outcomes {
         while sequence < entries.upperBound {
             let entry = log.entry(at: sequence)
             if !entry.isDropped, let feed = feeds[entry.reference.assignment] {
-                if !isPublished, !feed.hasSpecialRecords, !publications.presumesAny {
+                if !isPublished, !feed.hasSpecialRecords, !desk.presumesAny {
                     let (marked, end) = feed.markDone(sequence..<entries.upperBound, of: log)
                     counters.outcomes.count(outcome, marked)
                     sequence = end
@@ -117,7 +120,7 @@ final class Outcomes {
 
     /// The change of its token's number that a notification may have made.
     private func badgeChange(of reference: NotificationReference, in feed: TopicFeed) -> BadgeReturns.Change? {
-        guard let origin = reread(reference.record, of: feed),
+        guard let origin = desk.reread(reference.record, of: feed),
             let token = origin.token(at: reference.token),
             let topic = origin.topic(among: feed.topics),
             let mark = feed.badgeMark(of: reference.record, position: reference.token, token: token)
@@ -139,7 +142,7 @@ final class Outcomes {
         status: UInt16,
         reason: String
     ) {
-        guard !publications.presumes(reference) else { return }
+        guard !desk.presumes(reference) else { return }
         let isPublished: Bool
         switch feed.report(of: reference.record) {
         case nil: isPublished = settings.publishes(outcome)
@@ -157,7 +160,7 @@ final class Outcomes {
     /// Publishes the summary of a record, if all of its tokens have their outcomes.
     func publishSummary(_ record: UInt32, of feed: TopicFeed) {
         guard let counts = feed.summary(of: record) else { return }
-        publish(Publication(feed: feed.number, record: record, content: .summary(counts)), of: feed)
+        desk.publish(Publication(feed: feed.number, record: record, content: .summary(counts)), of: feed)
     }
 
     /// Ends a notification without sending, because its token is dead.
@@ -175,7 +178,7 @@ final class Outcomes {
         // Settled before: a late answer after it was presumed.
         guard !isSettled(reference, in: feed) else { return }
         counters.outcomes.count(outcome)
-        publish(
+        desk.publish(
             Publication(
                 feed: feed.number,
                 record: reference.record,
@@ -240,7 +243,7 @@ final class Outcomes {
         _ refusal: RecordRefusal,
         status: UInt16 = 0
     ) {
-        publish(
+        desk.publish(
             Publication(
                 feed: feed.number,
                 record: record,
@@ -257,34 +260,30 @@ final class Outcomes {
         publishRefusals(now: now) { $0.carries(topic) }
     }
 
-    /// Tries failed publications again, and publishes dead letters that have waited for others long enough. Those of a
+    /// Hands the next publications to the producer. Once in each turn of the shard.
+    func beginTurn() { desk.beginTurn() }
+
+    /// Tries a full producer again, and publishes dead letters that have waited for others long enough. Those of a
     /// partition that is being given back do not wait.
     func retry(now: MonotonicTime) {
         deadLetterLog.tick(now: now)
         publishRefusals(now: now)
-        for number in publications.takeWaiting() { hand(over: number) }
+        desk.retry()
     }
 
     /// Forgets feeds that are over: nothing of them is published any more.
     func forget(_ feeds: [TopicFeed]) {
         let numbers = Set(feeds.map(\.number))
         refusals.forget(numbers)
-        rereads.removeAll { numbers.contains($0.feed) }
+        desk.forget(numbers)
     }
 
-    // MARK: Publishing
-
-    private func publish(_ publication: Publication, of feed: TopicFeed) {
-        feed.publicationBegun()
-        let number = publications.insert(publication)
-        hand(over: number)
-    }
+    // MARK: Acknowledgements
 
     /// The broker's report on a publication.
-    func delivered(_ number: UInt64, error: KafkaError?) {
-        if let error { return failed(number, error) }
-        guard let publication = publications.remove(number), let feed = feeds[publication.feed] else { return }
-        feed.publicationEnded()
+    func delivered(_ number: UInt64, error: KafkaError?) { desk.delivered(number, error: error) }
+
+    private func acknowledged(_ publication: Publication, of feed: TopicFeed) {
         switch publication.content {
         case .outcome(let token, _, _, _):
             feed.markDone(publication.record, token: token)
@@ -292,7 +291,7 @@ final class Outcomes {
             feed.endSummary(of: publication.record)
         case .deadLetter(let tokens, let status, let reason, _):
             counters.deadLetters += 1
-            deadLetterLog.tell(tokens, status: status, reason: reason, reread(publication.record, of: feed))
+            deadLetterLog.tell(tokens, status: status, reason: reason, desk.reread(publication.record, of: feed))
             end(tokens, of: publication.record, feed, status: status, reason: reason)
         }
     }
@@ -320,82 +319,5 @@ final class Outcomes {
         case .some(let runs):
             for run in runs.runs { for token in run { end(token) } }
         }
-    }
-
-    private func hand(over number: UInt64) {
-        guard let publication = publications[number] else { return }
-        guard let feed = feeds[publication.feed], let origin = reread(publication.record, of: feed) else {
-            // The feed is over, and the topic's next owner comes to its own outcome; or the notification has its
-            // outcome already.
-            feeds[publication.feed]?.publicationEnded()
-            _ = publications.remove(number)
-            return
-        }
-        do throws(KafkaError) {
-            switch publication.content {
-            case .outcome(let token, let kind, let status, let reason):
-                let outcome = OutcomeRecord(
-                    token: token,
-                    kind: kind.message,
-                    status: status,
-                    reason: reason,
-                    decidedAtMilliseconds: settings.unixMilliseconds(),
-                    isWithoutState: feed.sentWithoutState.contains(publication.record),
-                    warning: origin.warning(of: token, among: feed.topics),
-                    isCut: publication.isCut
-                )
-                try outcome.publish(origin, settings, through: producer, opaque: number)
-            case .summary(let counts):
-                let summary = OutcomeRecord(
-                    token: nil,
-                    kind: .summary,
-                    status: 0,
-                    reason: "",
-                    decidedAtMilliseconds: settings.unixMilliseconds(),
-                    isWithoutState: feed.sentWithoutState.contains(publication.record),
-                    warning: origin.warning(among: feed.topics),
-                    isCut: publication.isCut,
-                    counts: counts
-                )
-                try summary.publish(origin, settings, through: producer, opaque: number)
-            case .deadLetter(let tokens, _, let reason, let detail):
-                let letter = DeadLetter(
-                    source: settings.names.requests,
-                    offset: origin.message.offset,
-                    reason: reason,
-                    detail: detail,
-                    tokens: tokens.runs,
-                    cutBytes: publication.isCut ? KafkaLimits.cutBytes : nil
-                )
-                try letter.publish(origin.message, to: settings.names.deadLetters, through: producer, opaque: number)
-            }
-        } catch {
-            failed(number, error)
-        }
-    }
-
-    private func failed(_ number: UInt64, _ error: KafkaError) {
-        if error.isMessageTooLarge, publications[number]?.isCut == false {
-            publications[number]?.isCut = true
-            return hand(over: number)
-        }
-        if !error.isQueueFull {
-            logger.error("publication was not delivered; it is tried again", metadata: ["error": "\(error)"])
-        }
-        publications.postpone(number)
-    }
-
-    /// Decodes a record, or returns one of those decoded last: outcomes of one record mostly follow each other, or
-    /// alternate with those of its neighbours, each of which may be dear to decode.
-    private func reread(_ record: UInt32, of feed: TopicFeed) -> RereadRecord? {
-        if let place = rereads.firstIndex(where: { $0.feed == feed.number && $0.record == record }) {
-            if place > 0 { rereads.swapAt(0, place) }
-            return rereads[0]
-        }
-        guard let (batch, index) = feed.source(of: record) else { return nil }
-        let reread = RereadRecord(feed: feed.number, record: record, batch: batch, index: index)
-        rereads.insert(reread, at: 0)
-        if rereads.count > ShardLimits.rereadRecords { rereads.removeLast() }
-        return reread
     }
 }

@@ -22,6 +22,8 @@ struct Publication: Sendable {
     var feed: UInt32
     var record: UInt32
     var content: Content
+    /// UNIX time.
+    var decidedAtMilliseconds: Int64 = 0
     /// The broker refused the size. A dead letter is then cut, and marked so; an outcome goes without the texts of the
     /// request's producer.
     var isCut = false
@@ -31,10 +33,11 @@ struct Publication: Sendable {
 struct PublicationTable {
     private var slots: [Publication?] = []
     private var free: [Int] = []
-    /// Publications not handed to the producer or not delivered; tried again later.
-    private(set) var waiting: [UInt64] = []
     /// Notifications with an outcome under way that a late answer may seem to change. The others have a final one.
     private var presumed: Set<NotificationReference> = []
+
+    /// Most slots kept free for the next storm.
+    private static let keptSlots = 4096
 
     /// Publications that are not acknowledged.
     var count: Int { slots.count - free.count }
@@ -55,26 +58,21 @@ struct PublicationTable {
     }
 
     subscript(number: UInt64) -> Publication? {
-        get { slots[Int(number)] }
+        get { number < slots.count ? slots[Int(number)] : nil }
         set { slots[Int(number)] = newValue }
     }
 
+    @discardableResult
     mutating func remove(_ number: UInt64) -> Publication? {
-        guard let publication = slots[Int(number)] else { return nil }
+        guard let publication = self[number] else { return nil }
         if let reference = publication.presumed { presumed.remove(reference) }
         slots[Int(number)] = nil
         free.append(Int(number))
+        if count == 0, slots.count > Self.keptSlots {
+            slots = []
+            free = []
+        }
         return publication
-    }
-
-    mutating func postpone(_ number: UInt64) {
-        waiting.append(number)
-    }
-
-    /// The publications to try again now.
-    mutating func takeWaiting() -> [UInt64] {
-        defer { waiting = [] }
-        return waiting
     }
 }
 
