@@ -3,7 +3,55 @@ import PipelineCore
 import PushSchemas
 
 /// A record that cannot be used, on its way to push.dead-letters: the source's bytes unchanged, the rest in headers.
+///
+/// The broker may refuse its size. It then goes in a smaller ``Form``, and its tokens in several letters.
 package struct DeadLetter {
+    /// The part of the record that a letter carries.
+    package enum Form: Sendable {
+        case whole
+        /// The beginning of the value, and as many tokens as leave room for it.
+        case cut
+        /// Further tokens, for the same reason, beside a letter that is cut.
+        case further
+        /// The least that names the record, for a broker that refuses its beginning, too.
+        case bare
+
+        /// The form after a refusal; nil: there is no smaller one.
+        package var smaller: Form? {
+            switch self {
+            case .whole: .cut
+            case .cut, .further: .bare
+            case .bare: nil
+            }
+        }
+
+        fileprivate var valueBytes: Int {
+            switch self {
+            case .whole: .max
+            case .cut: DeadLetter.cutBytes
+            case .further: 16 << 10
+            case .bare: 256
+            }
+        }
+
+        /// Of the key and of each inherited header.
+        fileprivate var textBytes: Int {
+            switch self {
+            case .whole: .max
+            case .cut, .further: DeadLetter.detailBytes
+            case .bare: 256
+            }
+        }
+
+        fileprivate var tokenTextBytes: Int {
+            switch self {
+            case .whole: .max
+            case .cut, .further: DeadLetter.tokenTextBytes
+            case .bare: 1 << 10
+            }
+        }
+    }
+
     /// Topic of the source record.
     package var source: String
     /// Offset of the source record.
@@ -14,13 +62,17 @@ package struct DeadLetter {
     package var detail: String
     /// Positions of the tokens at fault; nil if the whole record is.
     package var tokens: TokenRuns?
-    /// Most bytes of the value in the dead letter; nil: all. A header marks a value that was cut. The key is then cut
-    /// to ``textBytes``, because it may be the part that is too large.
-    package var cutBytes: Int?
+    package var form: Form
 
-    /// Most bytes of the detail, which may quote the record; of the name of the encoding, which is passed on; and of
-    /// the key if the value is cut.
-    private static let textBytes = 1024
+    /// Bytes of the value in a letter that is cut.
+    package static let cutBytes = 256 << 10
+    /// Most bytes of the detail, which may quote the record; of the name of the encoding; and of the key if the value
+    /// is cut.
+    private static let detailBytes = 1024
+    /// Most bytes of the positions of tokens in a letter that is cut.
+    private static let tokenTextBytes = 64 << 10
+    /// Most letters for one record and reason. The positions in the last one are cut if that is not enough.
+    private static let mostLetters = 32
 
     package init(
         source: String,
@@ -28,14 +80,19 @@ package struct DeadLetter {
         reason: String,
         detail: String,
         tokens: TokenRuns? = nil,
-        cutBytes: Int? = nil
+        form: Form = .whole
     ) {
         self.source = source
         self.offset = offset
         self.reason = reason
         self.detail = detail
         self.tokens = tokens
-        self.cutBytes = cutBytes
+        self.form = form
+    }
+
+    /// The tokens of each letter, if one for all of them is too large for the broker.
+    package static func parts(of tokens: TokenRuns) -> [TokenRuns] {
+        tokens.parts(textBytes: tokenTextBytes, most: mostLetters)
     }
 
     package func publish(
@@ -46,25 +103,27 @@ package struct DeadLetter {
     ) throws(KafkaError) {
         var headers: [(String, [UInt8])] = [
             ("reason", Array(reason.utf8)),
-            ("detail", Array(detail.shortened(toBytes: Self.textBytes).utf8)),
+            ("detail", Array(detail.shortened(toBytes: min(Self.detailBytes, form.textBytes)).utf8)),
             ("source-topic", Array(source.utf8)),
             ("source-partition", Array("\(message.partition)".utf8)),
             ("source-offset", Array("\(offset)".utf8)),
         ]
-        if let tokens { headers.append(("token-indices", Array(tokens.text.utf8))) }
-        if let type = message.header(RecordContentType.headerName) {
-            headers.append((RecordContentType.headerName, Array(type.prefix(Self.textBytes))))
+        if let tokens {
+            let cut = form == .whole ? nil : tokens.cutText(textBytes: form.tokenTextBytes)
+            headers.append(("token-indices", Array((cut ?? tokens.text).utf8)))
+            if cut != nil { headers.append(("cut-from-tokens", Array("\(tokens.count)".utf8))) }
         }
-        headers += message.traceHeaders
+        if let type = message.header(RecordContentType.headerName) {
+            headers.append((RecordContentType.headerName, Array(type.prefix(min(Self.detailBytes, form.textBytes)))))
+        }
+        headers += message.traceHeaders.filter { $0.1.count <= form.textBytes }
         var value = message.value
-        if let cutBytes, value.count > cutBytes {
+        if value.count > form.valueBytes {
             headers.append(("cut-from-bytes", Array("\(value.count)".utf8)))
-            value = UnsafeRawBufferPointer(rebasing: value[..<cutBytes])
+            value = UnsafeRawBufferPointer(rebasing: value[..<form.valueBytes])
         }
         var key = message.key
-        if cutBytes != nil, key.count > Self.textBytes {
-            key = UnsafeRawBufferPointer(rebasing: key[..<Self.textBytes])
-        }
+        if key.count > form.textBytes { key = UnsafeRawBufferPointer(rebasing: key[..<form.textBytes]) }
         try producer.produce(topic: topic, partition: nil, key: key, value: value, headers: headers, opaque: opaque)
     }
 }

@@ -53,7 +53,12 @@ final class Stages {
         let controls = ShardControls(clients.controls)
         let memoryBudget = ShardMemory(settings.memory)
         let tokens = clients.tokens
-        publisher = TombstonePublisher(producer: clients.producer, topic: settings.names.tombstones, logger: logger)
+        publisher = TombstonePublisher(
+            producer: clients.producer,
+            topic: settings.names.tombstones,
+            logger: logger,
+            clock: clock
+        )
         badgeReturns = BadgeReturns(tokens: tokens, feeds: feeds, eventLoop: eventLoop, logger: logger)
         outcomes = Outcomes(
             settings: settings,
@@ -350,6 +355,7 @@ final class Stages {
         all.lookUps = lookup.counters.lookUps
         all.unreadableStates = lookup.counters.unreadable
         all.deadLetters = outcomes.counters.deadLetters
+        all.cut = outcomes.cut
         all.commits = commits.count
         all.recordsLost = retention.recordsLost
         all.offsetsBeyondEnd = retention.offsetsBeyondEnd

@@ -17,6 +17,7 @@ extension WorkerShard {
             oldestPublishedAt: group.assigned.values.flatMap { $0.feeds.values }.compactMap(\.unfinishedPublishedAt)
                 .min(),
             unacknowledged: stages.outcomes.unacknowledged,
+            barred: stages.outcomes.barred + stages.publisher.barredCount,
             coalescing: stages.coalescing.count,
             hasJoined: GroupReadiness.isReady(
                 hasJoined: group.hasJoined,

@@ -2,6 +2,7 @@ import APNsProtocol
 import Foundation
 import KafkaClient
 import Logging
+import PipelineCore
 import PushSchemas
 import PushTopics
 
@@ -15,12 +16,16 @@ import PushTopics
 package final class TombstonePublisher {
     /// Set in the number of every record of this publisher, never in those of its owner.
     private static let mark: UInt64 = 1 << 63
+    /// Most records handed over at once, so that a callback stays short.
+    private static let slice = 1024
 
     private let producer: any MessageProducer
     private let topic: String
     private let logger: Logger
+    private let clock: () -> MonotonicTime
     private var pending: [UInt64: Pending] = [:]
-    private var waiting: [UInt64] = []
+    private var line = PublicationLine()
+    private var logBudget: LineBudget
     private var next = TombstonePublisher.mark
 
     private struct Pending {
@@ -30,14 +35,24 @@ package final class TombstonePublisher {
         var acknowledged: () -> Void
     }
 
-    package init(producer: any MessageProducer, topic: String, logger: Logger) {
+    package init(
+        producer: any MessageProducer,
+        topic: String,
+        logger: Logger,
+        clock: @escaping () -> MonotonicTime
+    ) {
         self.producer = producer
         self.topic = topic
         self.logger = logger
+        self.clock = clock
+        logBudget = LineBudget(burst: 10, perSecond: 1, now: clock())
     }
 
     /// Records that are not acknowledged.
     package var count: Int { pending.count }
+
+    /// Records that wait for operators: the brokers refuse them, or the topic.
+    package var barredCount: Int { line.barredCount }
 
     /// The delivery report concerns a record of this publisher.
     package static func isOwn(_ number: UInt64) -> Bool { number & mark != 0 }
@@ -80,15 +95,20 @@ package final class TombstonePublisher {
 
     /// Takes the delivery report of a record of this publisher.
     package func delivered(_ number: UInt64, error: KafkaError?) {
-        if let error { return postpone(number, error) }
-        pending.removeValue(forKey: number)?.acknowledged()
+        line.roomCame()
+        if let error {
+            refused(number, error)
+        } else {
+            line.acknowledged()
+            pending.removeValue(forKey: number)?.acknowledged()
+        }
+        handOver()
     }
 
-    /// Publishes undelivered records again.
+    /// Publishes undelivered records again, as far as it is their time. To be called each second.
     package func retry() {
-        let numbers = waiting
-        waiting = []
-        for number in numbers { hand(over: number) }
+        line.roomCame()
+        handOver()
     }
 
     private func send(
@@ -104,7 +124,15 @@ package final class TombstonePublisher {
             value: value,
             acknowledged: acknowledged
         )
-        hand(over: number)
+        line.add(number)
+        handOver()
+    }
+
+    private func handOver() {
+        for _ in 0..<Self.slice {
+            guard let number = line.takeNext(now: clock()) else { return }
+            hand(over: number)
+        }
     }
 
     private func hand(over number: UInt64) {
@@ -119,15 +147,19 @@ package final class TombstonePublisher {
                 opaque: number
             )
         } catch {
-            postpone(number, error)
+            refused(number, error)
         }
     }
 
-    private func postpone(_ number: UInt64, _ error: KafkaError) {
-        if !error.isQueueFull {
-            logger.error("tombstone was not published; it is tried again", metadata: ["error": "\(error)"])
-        }
-        waiting.append(number)
+    private func refused(_ number: UInt64, _ error: KafkaError) {
+        let now = clock()
+        line.refused(number, error.refusal, now: now)
+        // A storm of failures is one fault.
+        guard !error.isQueueFull, let passedOver = logBudget.take(now: now) else { return }
+        logger.error(
+            "tombstone was not published; it is tried again",
+            metadata: ["error": "\(error)", "passed-over": "\(passedOver)"]
+        )
     }
 }
 

@@ -1,3 +1,4 @@
+import BelfrySupport
 import Foundation
 import KafkaClient
 import KafkaTestSupport
@@ -85,7 +86,8 @@ extension IntegrationTests {
                 let publisher = TombstonePublisher(
                     producer: producer,
                     topic: Self.topic,
-                    logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+                    logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }),
+                    clock: { MonotonicTime(.now()) }
                 )
                 var acknowledged = 0
                 producer.onDelivery = { number, error, _, _ in publisher.delivered(number, error: error) }

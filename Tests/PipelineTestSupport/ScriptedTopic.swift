@@ -1,4 +1,7 @@
+import BelfrySupport
 import Foundation
+import NIOCore
+import PipelineCore
 import PushSchemas
 import PushTopics
 import TokenState
@@ -59,7 +62,9 @@ final class ScriptedTopic: TopicReader {
     /// Appends what the publisher writes about a change.
     func append(_ change: TokenChange, _ facts: TokenFacts, to partition: Int = 0) {
         let producer = CollectingProducer()
-        let publisher = TombstonePublisher(producer: producer, topic: Self.name, logger: LogLines().logger)
+        let publisher = TombstonePublisher(producer: producer, topic: Self.name, logger: LogLines().logger) {
+            MonotonicTime(.now())
+        }
         publisher.publish(change, facts) {}
         for record in producer.records { append(record.value, key: record.key ?? [], to: partition) }
     }

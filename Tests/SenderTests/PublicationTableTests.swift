@@ -62,8 +62,8 @@ import Testing
     @Test("A publication can be marked in place as too large for the broker")
     mutating func cut() {
         let number = table.insert(publication(1))
-        #expect(table[number]?.isCut == false)
-        table[number]?.isCut = true
-        #expect(table.remove(number)?.isCut == true)
+        #expect(table[number]?.form == .whole)
+        table[number]?.form = .cut
+        #expect(table.remove(number)?.form == .cut)
     }
 }

@@ -116,6 +116,10 @@ final class LetterBox: MessageProducer {
     private(set) var tombstones: [[UInt8]] = []
     /// Nothing is reported for now.
     var isSilent = false
+    /// The broker's objection to a dead letter, by its headers.
+    var objection: ([(String, [UInt8])], _ valueBytes: Int) -> KafkaError? = { _, _ in nil }
+    /// Dead letters that it was given, taken or not.
+    private(set) var attempts = 0
     private var unreported: [UInt64] = []
 
     func produce(
@@ -126,6 +130,8 @@ final class LetterBox: MessageProducer {
         headers: [(String, [UInt8])],
         opaque: UInt64
     ) throws(KafkaError) {
+        attempts += 1
+        if let error = objection(headers, value.count) { throw error }
         letters.append(
             Letter(
                 value: String(decoding: value, as: UTF8.self),

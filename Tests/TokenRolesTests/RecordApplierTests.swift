@@ -147,7 +147,7 @@ import Testing
             #expect(try await probe.committed == 2)
             try await probe.beginStop().get()
             let letters = try read(broker)
-            #expect(letters.first?.value == Array(value.utf8.prefix(KafkaLimits.cutBytes)))
+            #expect(letters.first?.value == Array(value.utf8.prefix(DeadLetter.cutBytes)))
             #expect(letters.first?.headers["cut-from-bytes"] == "\(value.utf8.count)")
         }
     }

@@ -59,7 +59,9 @@ import Testing
                 redis.start()
                 let producer = CollectingProducer()
                 let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-                let tombstones = TombstonePublisher(producer: producer, topic: "push.tombstones", logger: logger)
+                let tombstones = TombstonePublisher(producer: producer, topic: "push.tombstones", logger: logger) {
+                    MonotonicTime(.now())
+                }
                 if acknowledges {
                     let bound = NIOLoopBound(tombstones, eventLoop: eventLoop)
                     producer.onProduce = { record in

@@ -43,8 +43,8 @@ struct StoredDeadLetter: Sendable {
 
     /// The tokens at fault, `0-4,7`; nil: the whole record.
     var tokens: String? { header("token-indices") }
-    /// The broker refused the size, and only the beginning is there.
-    var isCut: Bool { header("cut-from-bytes") != nil }
+    /// The broker refused the size, and only the beginning is there, of the value or of the positions of tokens.
+    var isCut: Bool { header("cut-from-bytes") != nil || header("cut-from-tokens") != nil }
     var contentType: RecordContentType {
         header(RecordContentType.headerName).map { text in
             Array(text.utf8).withUnsafeBytes { RecordContentType(header: $0) }

@@ -29,11 +29,51 @@ public struct TokenRuns: Equatable, Sendable {
         return place < runs.count && runs[place].contains(token)
     }
 
+    /// Cuts them into parts whose text forms have at most so many bytes each.
+    ///
+    /// - Parameter most: parts at most; the last one has all that are left then, however long its text is.
+    public func parts(textBytes: Int, most: Int) -> [TokenRuns] {
+        var parts: [TokenRuns] = []
+        var start = 0
+        while start < runs.count {
+            let isLast = parts.count + 1 == most
+            let end = isLast ? runs.count : max(start + 1, end(of: start, textBytes: textBytes))
+            var part = TokenRuns()
+            part.runs = Array(runs[start..<end])
+            parts.append(part)
+            start = end
+        }
+        return parts
+    }
+
+    /// One past the last run whose text fits with those from `start` on.
+    private func end(of start: Int, textBytes: Int) -> Int {
+        var bytes = -1
+        var end = start
+        while end < runs.count {
+            bytes += 1 + Self.text(of: runs[end]).utf8.count
+            guard bytes <= textBytes else { break }
+            end += 1
+        }
+        return end
+    }
+
     // MARK: Text
 
-    public var text: String {
-        runs.map { $0.count == 1 ? "\($0.lowerBound)" : "\($0.lowerBound)-\($0.upperBound - 1)" }
-            .joined(separator: ",")
+    public var text: String { text(of: runs[...]) }
+
+    /// The text form of the first runs, at most so many bytes; nil: there is room for all of them.
+    public func cutText(textBytes: Int) -> String? {
+        let end = end(of: 0, textBytes: textBytes)
+        return end < runs.count ? text(of: runs[..<end]) : nil
+    }
+
+    private func text(of runs: ArraySlice<Range<UInt32>>) -> String {
+        runs.map(Self.text).joined(separator: ",")
+    }
+
+    private static func text(of run: Range<UInt32>) -> String {
+        run.count == 1 ? "\(run.lowerBound)" : "\(run.lowerBound)-\(run.upperBound - 1)"
     }
 
     /// Reads the text form; nil if the text is malformed.

@@ -17,8 +17,11 @@ struct OutcomeRecord {
     var isWithoutState: Bool
     /// See ``RereadRecord/warning(of:among:)``.
     var warning: String
-    /// The broker refused the size. Request id and trace, whose length the request's producer chooses, are left out.
+    /// The broker refused the size. Texts whose length the request's producer chooses are left out, or cut.
     var isCut: Bool
+
+    /// Most bytes of each of those that are cut.
+    private static let textBytes = 256
     /// Of a summary, the numbers of its tokens.
     var counts: [OutcomeKind: UInt32] = [:]
 
@@ -34,8 +37,9 @@ struct OutcomeRecord {
         outcome.sourceOffset = origin.message.offset
         outcome.tokenIndex = token ?? 0
         outcome.bundleID = origin.bundleID
-        outcome.environment = origin.environment(configured: settings.environmentNames)
-        outcome.token = token.flatMap(origin.token(at:)).map { Data($0) } ?? Data()
+        outcome.environment = cut(origin.environment(configured: settings.environmentNames))
+        let bytes = token.flatMap(origin.token(at:)) ?? UnsafeRawBufferPointer(start: nil, count: 0)
+        outcome.token = Data(bytes.prefix(isCut ? Self.textBytes : bytes.count))
         outcome.kind = kind
         for (kind, tokens) in counts.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
             outcome.counts.append(
@@ -46,11 +50,11 @@ struct OutcomeRecord {
             )
         }
         outcome.status = UInt32(status)
-        outcome.reason = reason
+        outcome.reason = cut(reason)
         outcome.requestID = isCut ? "" : origin.requestID
         outcome.decidedAtMs = decidedAtMilliseconds
         outcome.withoutTokenState = isWithoutState
-        outcome.warning = warning
+        outcome.warning = cut(warning)
         // Encoding fails for messages beyond 2 GiB only; this one is a few hundred bytes.
         let value: [UInt8] = (try? outcome.serializedBytes()) ?? []
         try producer.produce(
@@ -61,5 +65,10 @@ struct OutcomeRecord {
             headers: isCut ? [] : origin.traceHeaders,
             opaque: opaque
         )
+    }
+
+    private func cut(_ text: String) -> String {
+        guard isCut, text.utf8.count > Self.textBytes else { return text }
+        return String(decoding: text.utf8.prefix(Self.textBytes), as: UTF8.self)
     }
 }

@@ -43,6 +43,12 @@ final class Outcomes {
     /// Outcomes and dead letters that the broker has not acknowledged.
     var unacknowledged: Int { desk.count }
 
+    /// Publications that wait for operators: the brokers refuse them, or their Kafka topic.
+    var barred: Int { desk.barredCount }
+
+    /// Publications of which less was published, because the brokers refused them.
+    var cut: Int { desk.cut }
+
     /// Further publications can be handed over at once.
     var isReady: Bool { desk.isReady }
 

@@ -1,5 +1,6 @@
 import PipelineCore
 import PushSchemas
+import PushTopics
 
 /// A record that the broker must acknowledge before notifications are done: an outcome, a summary, or a dead letter.
 struct Publication: Sendable {
@@ -24,9 +25,15 @@ struct Publication: Sendable {
     var content: Content
     /// UNIX time.
     var decidedAtMilliseconds: Int64 = 0
-    /// The broker refused the size. A dead letter is then cut, and marked so; an outcome goes without the texts of the
-    /// request's producer.
-    var isCut = false
+    /// After the broker refused the size, a smaller one. An outcome that is cut goes without the texts of the request's
+    /// producer.
+    var form = DeadLetter.Form.whole
+
+    /// The form after a refusal; nil: there is no smaller one.
+    var smallerForm: DeadLetter.Form? {
+        if case .deadLetter = content { return form.smaller }
+        return form == .whole ? .cut : nil
+    }
 }
 
 /// The publications under way, by a number that comes back from the producer with the delivery report.

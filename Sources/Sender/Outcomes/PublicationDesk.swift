@@ -9,11 +9,6 @@ import PushTopics
 /// group and sockets get their turns in between. One that waits takes less memory than its notification, which counts
 /// as in flight until it is done. Bound to the shard's event loop.
 final class PublicationDesk {
-    /// Work on the publications to one Kafka topic in one turn. An outcome is one unit; bytes read again or copied come
-    /// on top.
-    private static let sliceUnits = 1024
-    private static let bytesPerUnit = 4096
-
     private enum Destination: Int, CaseIterable {
         case deadLetters
         case outcomes
@@ -35,10 +30,12 @@ final class PublicationDesk {
     /// By destination.
     private var lines = Destination.allCases.map { _ in PublicationLine() }
     /// Units that are left in this turn, by destination.
-    private var slices = Destination.allCases.map { _ in PublicationDesk.sliceUnits }
+    private var slices: [Int]
     /// The records last decoded for publications about them, the latest first.
     private var rereads: [RereadRecord] = []
     private var logBudget: LineBudget
+    /// Publications of which less was published, because the brokers refused them.
+    private(set) var cut = 0
 
     init(
         settings: ShardSettings,
@@ -52,6 +49,7 @@ final class PublicationDesk {
         self.producer = producer
         self.logger = logger
         self.clock = clock
+        slices = Destination.allCases.map { _ in settings.publicationUnits }
         logBudget = LineBudget(burst: 10, perSecond: 1, now: clock())
     }
 
@@ -59,6 +57,9 @@ final class PublicationDesk {
 
     /// Publications that the broker has not acknowledged.
     var count: Int { table.count }
+
+    /// Publications that wait for operators: the brokers refuse them, or their Kafka topic.
+    var barredCount: Int { lines.reduce(0) { $0 + $1.barredCount } }
 
     /// Another slice can be handed over at once.
     var isReady: Bool { lines.contains(where: \.isReady) }
@@ -69,14 +70,17 @@ final class PublicationDesk {
         feed.publicationBegun()
         var publication = publication
         publication.decidedAtMilliseconds = settings.unixMilliseconds()
-        lines[Destination(publication).rawValue].add(table.insert(publication))
-        handOver()
+        let destination = Destination(publication)
+        lines[destination.rawValue].add(table.insert(publication))
+        handOver(to: destination)
     }
 
     /// Hands over the next slice.
     func beginTurn() {
-        for destination in Destination.allCases { slices[destination.rawValue] = Self.sliceUnits }
-        handOver()
+        for destination in Destination.allCases {
+            slices[destination.rawValue] = settings.publicationUnits
+            handOver(to: destination)
+        }
     }
 
     /// Tries a full producer again, though it has reported nothing.
@@ -134,11 +138,10 @@ final class PublicationDesk {
 
     // MARK: Handing over
 
-    private func handOver() {
-        for destination in Destination.allCases.map(\.rawValue) {
-            while slices[destination] > 0, let number = lines[destination].takeNext(now: clock()) {
-                slices[destination] -= handOver(number)
-            }
+    private func handOver(to destination: Destination) {
+        let place = destination.rawValue
+        while slices[place] > 0, let number = lines[place].takeNext(now: clock()) {
+            slices[place] -= handOver(number)
         }
     }
 
@@ -161,7 +164,7 @@ final class PublicationDesk {
         } catch {
             failed(number, publication, error)
         }
-        return 1 + bytes / Self.bytesPerUnit
+        return 1 + bytes / ShardLimits.bytesPerPublicationUnit
     }
 
     private func produce(
@@ -181,7 +184,7 @@ final class PublicationDesk {
                 decidedAtMilliseconds: publication.decidedAtMilliseconds,
                 isWithoutState: isWithoutState,
                 warning: origin.warning(of: token, among: topics),
-                isCut: publication.isCut
+                isCut: publication.form != .whole
             )
             try outcome.publish(origin, settings, through: producer, opaque: number)
         case .summary(let counts):
@@ -193,7 +196,7 @@ final class PublicationDesk {
                 decidedAtMilliseconds: publication.decidedAtMilliseconds,
                 isWithoutState: isWithoutState,
                 warning: origin.warning(among: topics),
-                isCut: publication.isCut,
+                isCut: publication.form != .whole,
                 counts: counts
             )
             try summary.publish(origin, settings, through: producer, opaque: number)
@@ -204,18 +207,50 @@ final class PublicationDesk {
                 reason: reason,
                 detail: detail,
                 tokens: tokens.runs,
-                cutBytes: publication.isCut ? KafkaLimits.cutBytes : nil
+                form: publication.form
             )
             try letter.publish(origin.message, to: settings.names.deadLetters, through: producer, opaque: number)
+        }
+    }
+
+    /// Publishes less: the broker refuses the publication as it is. Tokens without room go in letters of their own.
+    private func shrink(_ number: UInt64, _ publication: Publication, to form: DeadLetter.Form, _ error: KafkaError) {
+        let destination = Destination(publication).rawValue
+        cut += 1
+        var publication = publication
+        publication.form = form
+        defer {
+            table[number] = publication
+            lines[destination].add(number)
+        }
+        if let passedOver = logBudget.take(now: clock()) {
+            logger.warning(
+                "publication was refused by the broker; less of it is published",
+                metadata: ["error": "\(error)", "passed-over": "\(passedOver)"]
+            )
+        }
+        guard form == .cut, let feed = feeds[publication.feed],
+            case .deadLetter(.some(let tokens), let status, let reason, let detail) = publication.content
+        else { return }
+        for (index, part) in DeadLetter.parts(of: tokens).enumerated() {
+            let content = Publication.Content.deadLetter(.some(part), status: status, reason: reason, detail: detail)
+            guard index > 0 else {
+                publication.content = content
+                continue
+            }
+            var further = publication
+            further.content = content
+            further.form = .further
+            feed.publicationBegun()
+            lines[destination].add(table.insert(further))
         }
     }
 
     private func failed(_ number: UInt64, _ publication: Publication, _ error: KafkaError) {
         let now = clock()
         let destination = Destination(publication).rawValue
-        if error.isMessageTooLarge, !publication.isCut {
-            table[number]?.isCut = true
-            return lines[destination].add(number)
+        if error.isMessageRefused, let form = publication.smallerForm {
+            return shrink(number, publication, to: form, error)
         }
         lines[destination].refused(number, error.refusal, now: now)
         // A storm of failures is one fault.

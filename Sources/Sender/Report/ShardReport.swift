@@ -70,6 +70,8 @@ package struct ShardReport: Sendable, Equatable {
     var oldestPublishedAt: Int64?
     /// Outcomes, dead letters and hand-offs that the broker has not acknowledged.
     var unacknowledged: Int
+    /// Publications that wait because the brokers refuse them, or their Kafka topic; tombstones, too.
+    var barred = 0
     /// Notifications that wait for newer ones of their coalescing key.
     var coalescing: Int
     /// The shard has its place in the group; an empty assignment is one.

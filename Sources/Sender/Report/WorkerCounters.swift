@@ -21,6 +21,8 @@ struct WorkerCounters: Equatable, Sendable {
     var offsetsBeyondEnd = 0
     /// Fetches whose bytes could not be read.
     var corruptFetches = 0
+    /// Publications of which less was published, because the brokers refused them.
+    var cut = 0
     var outcomes = Outcomes()
 
     /// Notifications by their outcome.

@@ -46,6 +46,11 @@ enum WorkerMetrics {
             .eachShard(\.unacknowledged)
         ),
         .gauge(
+            "belfry_barred_publications",
+            "Publications that wait because the brokers refuse them, or their Kafka topic.",
+            .eachShard(\.barred)
+        ),
+        .gauge(
             "belfry_coalescing_notifications",
             "Notifications that wait for newer ones of their coalescing key.",
             .eachShard(\.coalescing)
@@ -175,6 +180,11 @@ enum WorkerMetrics {
 
     private static let publications: [Metric<WorkerReport>] = [
         .counter("belfry_dead_letters_total", "Dead letters acknowledged.", .eachShard(\.counters.deadLetters)),
+        .counter(
+            "belfry_cut_publications_total",
+            "Publications of which less was published, because the brokers refused them.",
+            .eachShard(\.counters.cut)
+        ),
         .counter("belfry_commits_total", "Commits the broker acknowledged.", .eachShard(\.counters.commits)),
         .counter(
             "belfry_records_lost_total",

@@ -31,6 +31,10 @@ enum ShardLimits {
     static let publications = 50_000
     /// Records kept decoded for publications about them.
     static let rereadRecords = 4
+    /// Work on the publications to one Kafka topic in one turn: an outcome is one unit. Bytes that are read again or
+    /// copied come on top.
+    static let publicationUnits = 1024
+    static let bytesPerPublicationUnit = 4096
     /// Records read at once for lagging topics.
     static let catchUpRecords = 512
     /// Partitions read at once for lagging topics.

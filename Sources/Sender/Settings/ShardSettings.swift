@@ -48,6 +48,8 @@ struct ShardSettings: Sendable {
     var acceptedTokenBits = 16
     /// The key of topics' hashes in a partition that has none yet.
     var newSalt: @Sendable () -> TopicSalt = { .none }
+    /// Work on publications in one turn; see ``PublicationDesk``.
+    var publicationUnits = ShardLimits.publicationUnits
     /// UNIX milliseconds now.
     var unixMilliseconds: @Sendable () -> Int64
     /// 64 uniformly random bits.

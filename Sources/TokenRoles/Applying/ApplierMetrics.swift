@@ -30,6 +30,16 @@ enum ApplierMetrics<Report: ApplierReport> {
                 "Fetches whose bytes are no records, or have a wrong checksum.",
                 .each(\.appliers, .count(\.corruptFetches))
             ),
+            .gauge(
+                "belfry_barred_publications",
+                "Publications that wait because the brokers refuse them, or their Kafka topic.",
+                .each(\.appliers, .count(\.barred))
+            ),
+            .counter(
+                "belfry_cut_publications_total",
+                "Publications of which less was published, because the brokers refused them.",
+                .each(\.appliers, .count(\.cut))
+            ),
             .histogram(
                 "belfry_redis_round_trip_seconds",
                 "From the sending of a command to the reply of Redis, of some commands.",

@@ -34,10 +34,8 @@ struct BatchInHand {
     private(set) var refusals: [Int: RecordRefusal] = [:]
     /// Changes and dead letters without an acknowledgement.
     private(set) var pending = 0
-    /// Records whose dead letters are to be handed over again, by index.
-    private var waiting: [Int] = []
-    /// Records whose dead letters the broker refused for their size, by index.
-    private var tooLarge: Set<Int> = []
+    /// Smaller forms of dead letters that the broker refused, by index of the record.
+    private var forms: [Int: DeadLetter.Form] = [:]
     /// Some change takes another one back.
     private(set) var takesBack = false
     /// Some change failed and is made again.
@@ -136,25 +134,18 @@ struct BatchInHand {
                 offset: records[index].offset,
                 reason: refusal.reason,
                 detail: refusal.detail,
-                tokens: nil,
-                cutBytes: tooLarge.contains(index) ? KafkaLimits.cutBytes : nil
+                form: forms[index] ?? .whole
             )
         }
     }
 
-    /// A dead letter was not taken.
+    /// The broker refused a dead letter for good.
     ///
-    /// - Returns: true: it is to be published again at once, cut.
-    mutating func deadLetterFailed(_ index: Int, _ error: KafkaError) -> Bool {
-        if error.isMessageTooLarge, tooLarge.insert(index).inserted { return true }
-        waiting.append(index)
-        return false
-    }
-
-    /// The records whose dead letters are to be published again.
-    mutating func takeWaiting() -> [Int] {
-        defer { waiting = [] }
-        return waiting
+    /// - Returns: true: it has a smaller form, in which it is to be published.
+    mutating func shrinkDeadLetter(of index: Int) -> Bool {
+        guard let smaller = (forms[index] ?? .whole).smaller else { return false }
+        forms[index] = smaller
+        return true
     }
 
     /// The number of a dead letter for its producer; never one of a ``TombstonePublisher``.

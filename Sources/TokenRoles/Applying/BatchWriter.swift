@@ -1,6 +1,7 @@
 import KafkaClient
 import Logging
 import NIOCore
+import PipelineCore
 import PushSchemas
 import PushTopics
 import RedisClient
@@ -29,7 +30,10 @@ final class BatchWriter {
     private let deadLetters: String
     private let publishes: Bool
     private let logger: Logger
+    private let clock: () -> MonotonicTime
     private let decode: Decode
+    private var letters = PublicationLine()
+    private var logBudget: LineBudget
     private var batches: UInt32 = 0
     /// Changes that are made once more after a while.
     private var failed: [BatchInHand.Item] = []
@@ -56,7 +60,10 @@ final class BatchWriter {
         self.decode = decode
         deadLetters = names.deadLetters
         self.tokens = tokens
-        tombstones = TombstonePublisher(producer: producer, topic: names.tombstones, logger: logger)
+        let clock = { MonotonicTime(eventLoop.now) }
+        self.clock = clock
+        logBudget = LineBudget(burst: 10, perSecond: 1, now: clock())
+        tombstones = TombstonePublisher(producer: producer, topic: names.tombstones, logger: logger, clock: clock)
     }
 
     /// Makes nothing any more.
@@ -117,17 +124,13 @@ final class BatchWriter {
     /// Hands over again what the broker did not take. To be called now and then.
     func retryPublishing() {
         tombstones.retry()
-        for number in inFlight.numbers {
-            for index in inFlight.update(number, { $0.takeWaiting() }) ?? [] {
-                if inFlight[number]?.isForeign(index) ?? true {
-                    inFlight.update(number) { $0.finishOne() }
-                } else {
-                    publishDeadLetter(at: index, of: number)
-                }
-            }
-        }
+        letters.roomCame()
+        handOverLetters()
         endFinished()
     }
+
+    /// Publications that wait for operators: the brokers refuse them, or their Kafka topic.
+    var barredCount: Int { letters.barredCount + tombstones.barredCount }
 
     /// Ends the batches of which everything is acknowledged, the oldest first.
     func endFinished() {
@@ -240,22 +243,42 @@ final class BatchWriter {
     }
 
     private func publishDeadLetter(at index: Int, of number: UInt32) {
+        guard let batch = inFlight[number] else { return }
+        letters.add(batch.opaque(of: index))
+        handOverLetters()
+    }
+
+    private func handOverLetters() {
+        while let opaque = letters.takeNext(now: clock()) { hand(over: opaque) }
+    }
+
+    private func hand(over opaque: UInt64) {
+        let (number, index) = BatchInHand.parse(opaque: opaque)
+        // The next owner of a dropped batch publishes its dead letters.
         guard let batch = inFlight[number], let letter = batch.deadLetter(of: index, source: source) else { return }
+        guard !batch.isForeign(index) else { return inFlight.update(number) { $0.finishOne() } ?? () }
         do throws(KafkaError) {
-            try letter.publish(
-                batch.records[index],
-                to: deadLetters,
-                through: producer,
-                opaque: batch.opaque(of: index)
-            )
+            try letter.publish(batch.records[index], to: deadLetters, through: producer, opaque: opaque)
         } catch {
-            deadLetterFailed(index, of: number, error)
+            deadLetterFailed(opaque, error)
         }
     }
 
-    private func deadLetterFailed(_ index: Int, of number: UInt32, _ error: KafkaError) {
-        let isCut = inFlight.update(number) { $0.deadLetterFailed(index, error) } ?? false
-        if isCut { publishDeadLetter(at: index, of: number) }
+    private func deadLetterFailed(_ opaque: UInt64, _ error: KafkaError) {
+        let (number, index) = BatchInHand.parse(opaque: opaque)
+        let now = clock()
+        if error.isMessageRefused, inFlight.update(number, { $0.shrinkDeadLetter(of: index) }) ?? false {
+            counters.cut += 1
+            letters.add(opaque)
+        } else {
+            letters.refused(opaque, error.refusal, now: now)
+        }
+        // A storm of failures is one fault.
+        guard !error.isQueueFull, let passedOver = logBudget.take(now: now) else { return }
+        logger.error(
+            "dead letter was not delivered; it is tried again",
+            metadata: ["error": "\(error)", "passed-over": "\(passedOver)"]
+        )
     }
 
     /// The broker's word on a dead letter, or on a tombstone.
@@ -264,12 +287,15 @@ final class BatchWriter {
             if error == nil { counters.tombstones += 1 }
             return tombstones.delivered(opaque, error: error)
         }
-        let (batch, index) = BatchInHand.parse(opaque: opaque)
-        if error == nil { counters.deadLetters += 1 }
+        let (batch, _) = BatchInHand.parse(opaque: opaque)
+        letters.roomCame()
+        if error == nil {
+            counters.deadLetters += 1
+            letters.acknowledged()
+        }
         // The next owner of a dropped batch publishes its dead letters again.
         guard inFlight.contains(batch) else { return }
-        guard let error else { return finishOne(of: batch) }
-        logger.error("dead letter was not delivered; it is tried again", metadata: ["error": "\(error)"])
-        deadLetterFailed(index, of: batch, error)
+        if let error { deadLetterFailed(opaque, error) } else { finishOne(of: batch) }
+        handOverLetters()
     }
 }

@@ -51,6 +51,10 @@ final class RecordApplier {
         var offsetsBeyondEnd = 0
         /// Fetches whose bytes could not be read.
         var corruptFetches = 0
+        /// Dead letters of which less was published, because the brokers refused them.
+        var cut = 0
+        /// Publications that wait now, because the brokers refuse them, or their Kafka topic.
+        var barred = 0
     }
 
     /// The fixed limits of an applier.
@@ -146,6 +150,7 @@ final class RecordApplier {
 
     var counters: Counters {
         var all = writer.counters
+        all.barred = writer.barredCount
         all.recordsLost = Int(group.offsetsOutOfRange.recordsLost)
         all.offsetsBeyondEnd = group.offsetsOutOfRange.beyondEnd
         all.corruptFetches = corruptFetches.count

@@ -3,6 +3,7 @@ import Foundation
 import KafkaClient
 import Logging
 import NIOCore
+import PipelineCore
 import PushSchemas
 import PushTopics
 
@@ -14,14 +15,16 @@ final class FeedbackPublisher {
     private let topic: String
     private var pending: [UInt64: Pending] = [:]
     private var nextNumber: UInt64 = 0
-    /// Refused by the producer or the broker; tried again together.
-    private var refused: [UInt64] = []
+    private var line = PublicationLine()
+    private var isRetryDue = false
+    /// A line of the log has told of a refusal since the last retry.
+    private var hasTold = false
     private var isClosed = false
 
     /// Tuples that were to be published again since the start.
     private(set) var retries = 0
 
-    /// From a refusal to the next attempt.
+    /// From one look for tuples that may go again to the next.
     private static let retryDelay = TimeAmount.seconds(1)
 
     private struct Pending {
@@ -61,9 +64,14 @@ final class FeedbackPublisher {
                 preconditionFailure("a tuple has no required field, and its texts are Unicode: \(error)")
             }
             pending[nextNumber] = Pending(key: key, value: value, acknowledged: acknowledged)
-            hand(over: nextNumber)
+            line.add(nextNumber)
             nextNumber += 1
         }
+        handOver()
+    }
+
+    private func handOver() {
+        while let number = line.takeNext(now: MonotonicTime(eventLoop.now)) { hand(over: number) }
     }
 
     private func hand(over number: UInt64) {
@@ -84,8 +92,14 @@ final class FeedbackPublisher {
 
     /// The broker's word on a tuple.
     func delivered(_ number: UInt64, error: KafkaError?) {
-        if let error { return refuse(number, error) }
-        pending.removeValue(forKey: number)?.acknowledged()
+        line.roomCame()
+        if let error {
+            refuse(number, error)
+        } else {
+            line.acknowledged()
+            pending.removeValue(forKey: number)?.acknowledged()
+        }
+        handOver()
     }
 
     /// Gives up what is not acknowledged, without a word to those who wait.
@@ -97,16 +111,26 @@ final class FeedbackPublisher {
     private func refuse(_ number: UInt64, _ error: KafkaError) {
         guard !isClosed else { return }
         retries += 1
-        refused.append(number)
-        // Many are refused together; one line is enough.
-        guard refused.count == 1 else { return }
-        logger.error("feedback tuples were not published; trying again", metadata: ["error": "\(error)"])
+        line.refused(number, error.refusal, now: MonotonicTime(eventLoop.now))
+        if !hasTold {
+            hasTold = true
+            logger.error("feedback tuples were not published; trying again", metadata: ["error": "\(error)"])
+        }
+        retryLater()
+    }
+
+    private func retryLater() {
+        guard !isRetryDue else { return }
+        isRetryDue = true
         eventLoop.assumeIsolated().scheduleTask(in: Self.retryDelay) { [weak self] in self?.retry() }
     }
 
     private func retry() {
-        let numbers = refused
-        refused = []
-        for number in numbers { hand(over: number) }
+        isRetryDue = false
+        hasTold = false
+        guard !isClosed, line.count > 0 else { return }
+        line.roomCame()
+        handOver()
+        if line.count > 0 { retryLater() }
     }
 }

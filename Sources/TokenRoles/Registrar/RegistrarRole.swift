@@ -2,6 +2,7 @@ import BelfrySupport
 import Foundation
 import KafkaClient
 import NIOCore
+import PipelineCore
 import PushSchemas
 import PushTopics
 import RedisClient
@@ -183,7 +184,9 @@ package struct RegistrarRole: Role {
         let producer = try KafkaProducer(properties: configuration.kafka.producerProperties(clientID: Self.sweepID))
         let redis = RedisCluster(configuration: servers, eventLoop: eventLoop)
         let names = TopicNames(configuration.kafka)
-        let tombstones = TombstonePublisher(producer: producer, topic: names.tombstones, logger: logger)
+        let tombstones = TombstonePublisher(producer: producer, topic: names.tombstones, logger: logger) {
+            MonotonicTime(eventLoop.now)
+        }
         let sweep = RetentionSweep(
             eventLoop: eventLoop,
             redis: redis,
