@@ -48,6 +48,9 @@ final class TombstoneWriter {
     /// Refusals by topic, in the order of their tickets.
     private var pending: [Int32: [Refused]] = [:]
     private var proven: [Refused] = []
+    /// Writes that failed and are made again together: while Redis is away, all do.
+    private var failed: [(TombstoneWriter) -> Void] = []
+    private var refusals: LineBudget
     private var isClosed = false
 
     init(
@@ -64,6 +67,7 @@ final class TombstoneWriter {
         self.memory = memory
         self.eventLoop = eventLoop
         self.logger = logger
+        refusals = LineBudget(burst: 10, perSecond: 1, now: MonotonicTime(eventLoop.now))
     }
 
     /// Ends the writer: nothing is written any more.
@@ -149,17 +153,24 @@ final class TombstoneWriter {
 
     private func failed(_ refused: Refused, _ error: RedisError, _ again: @escaping (TombstoneWriter) -> Void) {
         guard !error.isLastingRefusal else {
-            logger.error(
-                "tombstone was refused by Redis",
-                metadata: refused.metadata(error)
-            )
+            if let passedOver = refusals.take(now: MonotonicTime(eventLoop.now)) {
+                var metadata = refused.metadata(error)
+                metadata["passed-over"] = .stringConvertible(passedOver)
+                logger.error("tombstone was refused by Redis", metadata: metadata)
+            }
             return end(refused)
         }
-        // The write may run twice.
+        failed.append(again)
+        guard failed.count == 1 else { return }
         logger.warning("tombstone could not be written", metadata: refused.metadata(error))
-        eventLoop.assumeIsolated().scheduleTask(in: ShardLimits.writeAgain) { [weak self] in
-            if let self { again(self) }
-        }
+        // The writes may run twice.
+        eventLoop.assumeIsolated().scheduleTask(in: ShardLimits.writeAgain) { [weak self] in self?.writeFailed() }
+    }
+
+    private func writeFailed() {
+        let writes = failed
+        failed = []
+        for write in writes { write(self) }
     }
 
     /// Puts the tombstone into the filter before the shard's memory of the token may go.

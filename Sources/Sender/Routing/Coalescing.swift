@@ -46,8 +46,8 @@ final class Coalescing {
     private var asked: [Coalescer.Subject: UInt64] = [:]
     /// Redis is away and sending goes on without it.
     private(set) var isRedisAway = false
-    /// Redis did not answer for a window, and that was logged.
-    private var isUnanswered = false
+    /// Questions that failed and are asked again together: thousands may.
+    private var failed: [Question] = []
     private var isClosed = false
 
     init(
@@ -320,7 +320,6 @@ final class Coalescing {
         guard !isClosed else { return }
         switch result {
         case .success(let reply):
-            isUnanswered = false
             decide(question, reply.integer ?? 0)
             onProgress()
         case .failure(let error) where error.isLastingRefusal:
@@ -333,12 +332,18 @@ final class Coalescing {
             )
             decideWithoutRedis(question)
         case .failure(let error):
-            // Thousands may wait for their windows.
-            if !isUnanswered { logger.warning("coalescing windows cannot be read", metadata: ["error": "\(error)"]) }
-            isUnanswered = true
-            // The question may run twice; the cursor waits for it.
-            eventLoop.assumeIsolated().scheduleTask(in: ShardLimits.writeAgain) { [weak self] in self?.ask(question) }
+            failed.append(question)
+            guard failed.count == 1 else { return }
+            logger.warning("coalescing windows cannot be read", metadata: ["error": "\(error)"])
+            // The questions may run twice; the cursor waits for them.
+            eventLoop.assumeIsolated().scheduleTask(in: ShardLimits.writeAgain) { [weak self] in self?.askFailed() }
         }
+    }
+
+    private func askFailed() {
+        let questions = failed
+        failed = []
+        for question in questions { ask(question) }
     }
 
     /// Acts on the answer of Redis, see ``CoalesceScript``.
