@@ -35,6 +35,26 @@ extension Auditor {
         }
     }
 
+    /// Checks the work of one event of a worker's loop: virtual time does not see how long it takes.
+    func checkWork(of worker: SimulatedWorker) {
+        // The rest of a slice, and the next one, to each of two Kafka topics.
+        let calls = worker.producer.calls
+        worker.producer.calls = 0
+        check(
+            calls <= 4 * options.publicationUnits,
+            7,
+            "\(worker.name) produces \(calls) messages at once, of \(options.publicationUnits) in a turn"
+        )
+        let records = worker.shard?.stages.intake.counters.records ?? 0
+        let taken = records - worker.recordsBefore
+        worker.recordsBefore = records
+        check(
+            taken <= ShardLimits.batchesPerTurn * options.batch + ShardLimits.catchUpRecords,
+            7,
+            "\(worker.name) takes \(taken) records at once"
+        )
+    }
+
     private func checkInFlight(_ count: Int) {
         check(count <= options.inFlight, 7, "\(count) notifications are in flight, \(options.inFlight) may be")
     }

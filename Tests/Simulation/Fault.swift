@@ -99,6 +99,8 @@ struct Fault: Sendable, Equatable {
         /// The topic's certificate, or its gateways' authorities, are replaced. The new certificate is refused for the
         /// time.
         case certificateReplaced
+        /// The brokers refuse one of the Kafka topics that workers publish to: it is unknown, or the right is missing.
+        case publishingRefused(isUnknown: Bool)
         /// An operator pauses the topic.
         case paused
         /// An operator gives the topic a pace.

@@ -90,6 +90,10 @@ struct Features: OptionSet, Sendable, Hashable {
     static let expiredCommits = Features(rawValue: 1 << 41)
     /// Workers that differ from those before them in their configuration or their version.
     static let differentOwners = Features(rawValue: 1 << 42)
+    /// Producers with little room, and small slices of what is published.
+    static let littleRoom = Features(rawValue: 1 << 43)
+    /// Brokers that refuse publications: their size, or for a time their Kafka topic.
+    static let refusedPublications = Features(rawValue: 1 << 44)
 
     /// New ones come at the end: the dice of a feature are told by its place.
     static let named: [(name: String, feature: Features)] = [
@@ -108,6 +112,7 @@ struct Features: OptionSet, Sendable, Hashable {
         ("headers", .headers), ("farewells", .farewells),
         ("suspensions", .suspensions), ("skewed-clocks", .skewedClocks), ("expired-commits", .expiredCommits),
         ("different-owners", .differentOwners),
+        ("little-room", .littleRoom), ("refused-publications", .refusedPublications),
     ]
 
     static let all = Features(named.map(\.feature))

@@ -10,7 +10,7 @@ final class SimulatedConsumer: GroupConsumer {
     private enum Report {
         case assigned([Int32])
         case revoked([Int32], lost: Bool)
-        case committed(KafkaError?, sentAt: VirtualTime, ((KafkaError?) -> Void)?)
+        case committed(KafkaError?, SimulatedCommit)
     }
 
     private enum Question {
@@ -31,8 +31,8 @@ final class SimulatedConsumer: GroupConsumer {
     var onRevoked: (([KafkaTopicPartition], Bool) -> Void)?
     var onReadable: (() -> Void)?
 
-    private unowned let world: World
-    private let loop: SimulatedEventLoop
+    unowned let world: World
+    let loop: SimulatedEventLoop
     /// The assignment was completed, the revocation was not: by partition, the next place.
     private var positions: [Int32: Int] = [:]
     /// Place at which each partition began.
@@ -196,9 +196,7 @@ final class SimulatedConsumer: GroupConsumer {
                     world.auditor.fenced(self)
                 }
                 onRevoked?(partitions.map(Self.place), lost)
-            case .committed(let error, let sentAt, let completion):
-                world.auditor.commitAnswered(self, error, sentAt: sentAt)
-                completion?(error)
+            case .committed(let error, let commit): tell(commit, error)
             }
         }
     }
@@ -295,16 +293,26 @@ final class SimulatedConsumer: GroupConsumer {
             if commitFaults.unanswered.isApplied { _ = submit(commit) }
             return loop.deliver(after: Self.clientTimeout) { [weak self] in
                 guard let self, !isGone else { return }
-                reports.append(.committed(.timedOut, sentAt: commit.sentAt, commit.completion))
-                wake()
+                answer(commit, .timedOut)
             }
         }
         let error = submit(commit)
         let late = world.clock.now < commitFaults.answersLateUntil ? world.dice.time(500...9000) : 0
         hear(after: late + world.dice.time(1...10)) { [self] in
-            reports.append(.committed(error, sentAt: commit.sentAt, commit.completion))
-            wake()
+            answer(commit, error)
         }
+    }
+
+    /// The answer has a signal of its own, as with a `KafkaConsumer`, or comes as late as with the next call.
+    private func answer(_ commit: SimulatedCommit, _ error: KafkaError?) {
+        if world.plan.options.answersApart { return tell(commit, error) }
+        reports.append(.committed(error, commit))
+        wake()
+    }
+
+    private func tell(_ commit: SimulatedCommit, _ error: KafkaError?) {
+        world.auditor.commitAnswered(self, error, sentAt: commit.sentAt)
+        commit.completion?(error)
     }
 
     private func submit(_ commit: SimulatedCommit) -> KafkaError? {
@@ -313,39 +321,6 @@ final class SimulatedConsumer: GroupConsumer {
         guard !isLost || commitFaults.lost.isApplied else { return .timedOut }
         let error = world.broker.commit(commit.offsets, by: self, in: commit.generation ?? generation)
         return isLost ? .timedOut : error
-    }
-
-    /// Asks the broker something; the answer comes later, or says that there was none.
-    private func ask<Answer>(
-        _ answer: @escaping () -> Answer,
-        _ completion: @escaping (Result<Answer, KafkaError>) -> Void
-    ) {
-        let slow = world.plan.options.blockingCalls
-        let delay = world.dice.time(1...15) + (slow > 0 ? world.dice.time(0...Int(slow / .milliseconds(1))) : 0)
-        loop.deliver(after: delay) { [weak self] in
-            guard let self, !isGone else { return }
-            guard !world.broker.isAway, unreachableUntil <= world.clock.now else {
-                return completion(.failure(.timedOut))
-            }
-            completion(.success(answer()))
-        }
-    }
-
-    func committed(
-        _ partitions: [KafkaTopicPartition],
-        timeoutMilliseconds: Int32,
-        completion: @escaping (Result<[KafkaPartitionOffset], KafkaError>) -> Void
-    ) {
-        ask(
-            { [world] in
-                partitions.map { place in
-                    let known = world.broker.committed(place)
-                    let offset = known?.offset ?? KafkaOffset.none
-                    return KafkaPartitionOffset(place, offset: offset, metadata: known?.metadata ?? "")
-                }
-            },
-            completion
-        )
     }
 
     func pause(_ partitions: [KafkaTopicPartition]) throws(KafkaError) {
@@ -369,18 +344,6 @@ final class SimulatedConsumer: GroupConsumer {
             self.positions[position.partition] = world.broker.place(of: max(0, position.offset), in: position.partition)
         }
         wake()
-    }
-
-    func watermarks(
-        of places: [KafkaTopicPartition],
-        timeoutMilliseconds: Int32,
-        completion: @escaping (Result<[KafkaWatermarks], KafkaError>) -> Void
-    ) {
-        ask({ [world] in places.map { world.broker.watermarks(of: $0) } }, completion)
-    }
-
-    func cachedWatermarks(_ place: KafkaTopicPartition) -> KafkaWatermarks? {
-        world.broker.watermarks(of: place)
     }
 
     /// Leaves the group; a static member's place is kept for it.

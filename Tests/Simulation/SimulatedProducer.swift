@@ -11,9 +11,6 @@ final class SimulatedProducer: MessageProducer {
         var record: Published
     }
 
-    /// Most messages under way; beyond that the queue is full.
-    private static let queue = 400
-
     var onDelivery: ((UInt64, Int64, KafkaError?) -> Void)?
     /// Acknowledgements take longer before this time.
     var lateUntil: VirtualTime = 0
@@ -24,7 +21,9 @@ final class SimulatedProducer: MessageProducer {
     /// Not with the broker yet, oldest first.
     private var queued: [Message] = []
     /// With the broker, the answer on its way.
-    private var stored: [(opaque: UInt64, offset: Int64)] = []
+    private var stored: [(opaque: UInt64, offset: Int64, error: KafkaError?)] = []
+    /// Calls for outcomes and dead letters since the auditor last looked, taken or not.
+    var calls = 0
     private var reports = CircularBuffer<(opaque: UInt64, offset: Int64, error: KafkaError?)>()
     private var isSending = false
     private var isClosed = false
@@ -62,7 +61,8 @@ final class SimulatedProducer: MessageProducer {
         opaque: UInt64
     ) throws(KafkaError) {
         guard !isClosed else { throw .alreadyClosed }
-        guard queued.count + stored.count < Self.queue else { throw .queueFull }
+        if topic != World.names.tombstones { calls += 1 }
+        guard queued.count + stored.count < world.plan.options.producerRoom else { throw .queueFull }
         let published = Published(
             topic: topic,
             partition: partition,
@@ -72,6 +72,7 @@ final class SimulatedProducer: MessageProducer {
             worker: worker,
             time: world.clock.now
         )
+        if let refusal = world.refusal(of: published), refusal.isKnownToClients { throw refusal.error }
         queued.append(Message(opaque: opaque, record: published))
         send()
     }
@@ -112,7 +113,7 @@ final class SimulatedProducer: MessageProducer {
 
     private func storeSome() {
         guard !world.broker.isAway, !queued.isEmpty else { return }
-        for message in queued.prefix(world.dice.pick(0...queued.count)) { _ = world.published(message.record) }
+        for message in queued.prefix(world.dice.pick(0...queued.count)) { _ = store(message) }
     }
 
     private func purge() {
@@ -122,8 +123,13 @@ final class SimulatedProducer: MessageProducer {
     }
 
     private func store(_ count: Int) {
-        for message in queued.prefix(count) { stored.append((message.opaque, world.published(message.record))) }
+        for message in queued.prefix(count) { stored.append(store(message)) }
         queued.removeFirst(count)
+    }
+
+    private func store(_ message: Message) -> (opaque: UInt64, offset: Int64, error: KafkaError?) {
+        if let refusal = world.refusal(of: message.record) { return (message.opaque, -1, refusal.error) }
+        return (message.opaque, world.published(message.record), nil)
     }
 
     private func giveUp() {
@@ -155,7 +161,7 @@ final class SimulatedProducer: MessageProducer {
     }
 
     private func acknowledge(_ count: Int) {
-        for message in stored.prefix(count) { reports.append((message.opaque, message.offset, nil)) }
+        for message in stored.prefix(count) { reports.append(message) }
         stored.removeFirst(count)
     }
 

@@ -24,6 +24,8 @@ final class SimulatedWorker {
     /// The levers that it has read.
     private(set) var controls: TopicControls
     private let wallClock: WallClock
+    /// Records taken in when the auditor last looked.
+    var recordsBefore = 0
 
     var name: String { consumer.name }
     /// As the group knows it.

@@ -35,6 +35,7 @@ extension World {
             }
         case .redisClockJump(let seconds): redis.skewSeconds += Int64(seconds)
         case .redisBroken(let token): redis.damage(token: token)
+        case .publishingRefused(let isUnknown): refuse(topic: fault.topic, isUnknown: isUnknown, for: fault.lasting)
         case .registrations: registerRefused()
         case .paused, .paced, .discarded: pullLever(fault)
         default: break

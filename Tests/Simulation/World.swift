@@ -41,6 +41,8 @@ final class World {
     private var isStopping = false
     /// No worker is to run: an operator is at work.
     var isClosed = false
+    /// The end of the brokers' refusal of a Kafka topic.
+    var refusedTopics: [String: (until: VirtualTime, refusal: PublishingRefusal)] = [:]
     /// Records that workers counted as lost to retention, those of workers that have ended.
     var recordsCountedLost = 0
     /// The topics that the sender counts the records to, and the partitions.
@@ -204,6 +206,7 @@ final class World {
     /// The faults are over, and the gateways know every token: what is not done now is done by and by.
     private func heal() {
         isHealed = true
+        refusedTopics = [:]
         for gateway in gateways { gateway.heal() }
         if !plan.options.isForGood { redis.mend() }
         for worker in workers where worker.isRunning && worker.isNarrow {
@@ -252,6 +255,7 @@ final class World {
     func checkLimits(ofWorker slot: Int) {
         guard slot < workers.count, let shard = workers[slot].shard else { return }
         auditor.checkLimits(of: shard, worker: workers[slot].number)
+        auditor.checkWork(of: workers[slot])
     }
 
     // MARK: What the parts ask and tell
@@ -328,6 +332,7 @@ final class World {
         settings.newSalt = { [options = plan.options] in Self.salt(options) }
         settings.decoderEdition = traits.edition
         if let limits = traits.limits { settings.topicLimits = limits }
+        settings.publicationUnits = plan.options.publicationUnits
         if let near = plan.options.near {
             settings.nearRecords = near.records
             settings.nearBytes = near.bytes

@@ -111,6 +111,12 @@ extension WorldPlan {
             )
         case .expiredCommits: add(.commitsExpire, lasting: 12_000...20_000, &dice)
         case .differentOwners: differ(&dice)
+        case .littleRoom:
+            guard !options.isIsolated else { return }
+            options.producerRoom = dice.pick(1...30)
+            options.publicationUnits = dice.pick(1...20)
+            options.answersApart = dice.chance(70)
+        case .refusedPublications: refusePublications(&dice)
         case .levers: for _ in 0..<dice.pick(1...4) { pullLever(&dice) }
         default: break
         }
@@ -151,6 +157,14 @@ extension WorldPlan {
             faults.append(
                 Fault(.crash, at: late.time + delay, lasting: dice.time(50...3000), worker: late.worker)
             )
+        }
+    }
+
+    private mutating func refusePublications(_ dice: inout Dice) {
+        guard !options.isIsolated else { return }
+        if dice.chance(60) { options.largestPublication = dice.pick(2500...6000) }
+        for _ in 0..<dice.pick(1...3) {
+            add(.publishingRefused(isUnknown: dice.chance(50)), lasting: 500...40_000, &dice)
         }
     }
 

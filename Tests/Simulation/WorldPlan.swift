@@ -82,6 +82,14 @@ struct WorldPlan: Sendable, Equatable {
         var hasBadges = false
         /// Each life of a worker may have traits of its own.
         var hasDifferentOwners = false
+        /// Most messages that a producer has under way.
+        var producerRoom = 400
+        /// Work on publications in one turn of a shard.
+        var publicationUnits = 1024
+        /// Most bytes of an outcome or dead letter that the brokers take; 0: any.
+        var largestPublication = 0
+        /// Answers to commits come apart from what else the group's consumer has.
+        var answersApart = false
         /// Most streams that a connection may have open, while nothing is wrong.
         var mostStreams = 100
     }

@@ -317,4 +317,15 @@ import Testing
         }
         #expect(auditor.violation?.invariant == 10)
     }
+
+    @Test("Invariant 7 is broken if a worker produces more in one event than its slices allow")
+    func overrunProducer() throws {
+        let worker = worker()
+        worker.producer.calls = 4 * auditor.options.publicationUnits
+        auditor.checkWork(of: worker)
+        #expect(auditor.violation == nil)
+        worker.producer.calls = 4 * auditor.options.publicationUnits + 1
+        auditor.checkWork(of: worker)
+        #expect(auditor.violation?.invariant == 7)
+    }
 }
