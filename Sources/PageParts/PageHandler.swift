@@ -17,6 +17,7 @@ package final class PageHandler: ChannelInboundHandler {
     /// A whole request waits until the answers before it have left, but for a bounded rest. The pipeline lets no other
     /// request come before this one is answered.
     private var isWaiting = false
+    private var isResponding = false
     /// Set once the connection is a stream of events.
     private var stream: EventPage?
 
@@ -59,6 +60,12 @@ package final class PageHandler: ChannelInboundHandler {
 
     private func respondIfWritable(_ context: ChannelHandlerContext) {
         guard isWaiting, context.channel.isWritable, let head else { return }
+        // The pipeline hands the next request over from inside the answer to this one: many would fill the stack.
+        guard !isResponding else {
+            return context.eventLoop.assumeIsolated().execute { [self] in respondIfWritable(context) }
+        }
+        isResponding = true
+        defer { isResponding = false }
         isWaiting = false
         self.head = nil
         let body = body

@@ -1,3 +1,4 @@
+import Glibc
 import LocalPipeline
 import Workbench
 

@@ -11,21 +11,23 @@ struct LogWitnessTests {
     @Test("Messages that follow each other are no matter for complaint, whatever other places do")
     func inOrder() {
         var witness = LogWitness([Self.place])
+        var complaints: [String?] = []
         for offset in 0..<5 as Range<Int64> {
-            #expect(witness.read(offset, of: Self.place) == nil)
-            #expect(witness.acknowledged(2 * offset, in: Self.place) == nil)
+            complaints.append(witness.read(offset, of: Self.place))
+            complaints.append(witness.acknowledged(2 * offset, in: Self.place))
         }
-        #expect(witness.read(0, of: Self.other) == nil)
-        #expect(witness.acknowledged(-1, in: Self.place) == nil)
+        complaints.append(witness.read(0, of: Self.other))
+        complaints.append(witness.acknowledged(-1, in: Self.place))
+        #expect(complaints.allSatisfy { $0 == nil })
         #expect(witness.seen == [Self.place: 5, Self.other: 1])
         #expect(LogWitness.check(end: 5, of: Self.place, against: witness.seen) == nil)
     }
 
     @Test("A log that goes on before what was read from it has lost messages, and is not passed over")
-    func shrunk() throws {
+    func shrunk() {
         var witness = LogWitness()
         for offset in 0..<5 as Range<Int64> { _ = witness.read(offset, of: Self.place) }
-        let complaint = try #require(witness.read(3, of: Self.place))
+        let complaint = witness.read(3, of: Self.place) ?? ""
         #expect(complaint.contains("goes on at 3 after 5 were read: the broker has lost what it had acknowledged"))
         #expect(witness.seen[Self.place] == 5)
     }
@@ -33,17 +35,17 @@ struct LogWitnessTests {
     @Test("A gap is told, and followed behind it")
     func gap() {
         var witness = LogWitness()
-        #expect(witness.read(0, of: Self.place) == nil)
-        #expect(witness.read(2, of: Self.place)?.hasSuffix("1 is followed by 2") == true)
-        #expect(witness.read(3, of: Self.place) == nil)
+        let complaints = [0, 2, 3].map { witness.read($0, of: Self.place) }
+        #expect(complaints[0] == nil && complaints[2] == nil)
+        #expect(complaints[1]?.hasSuffix("1 is followed by 2") == true)
     }
 
     @Test("A broker that gives an offset a second time has lost the first message")
-    func acknowledgedTwice() throws {
+    func acknowledgedTwice() {
         var witness = LogWitness()
-        #expect(witness.acknowledged(7, in: Self.place) == nil)
-        #expect(witness.acknowledged(7, in: Self.other) == nil)
-        let complaint = try #require(witness.acknowledged(7, in: Self.place))
+        let first = [witness.acknowledged(7, in: Self.place), witness.acknowledged(7, in: Self.other)]
+        #expect(first == [nil, nil])
+        let complaint = witness.acknowledged(7, in: Self.place) ?? ""
         #expect(complaint.contains("goes on at 7 after 7 was acknowledged"))
     }
 

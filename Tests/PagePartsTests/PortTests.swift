@@ -88,6 +88,7 @@ struct PortTests {
         #expect(try received(from: channel).isEmpty && site.answered.isEmpty)
         channel.isWritable = true
         channel.pipeline.fireChannelWritabilityChanged()
+        loop.run()
         #expect(site.answered.count == 1000)
         #expect(try received(from: channel).hasSuffix("/999"))
         channel.isWritable = false

@@ -34,9 +34,11 @@ struct CorruptFetchesTests {
         var fetches = CorruptFetches()
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         let now = MonotonicTime(nanoseconds: 1)
-        for (code, isCorrupt) in [(-199, true), (-198, true), (2, true), (4, true), (1, false), (-195, false)] {
-            let error = Self.error(Int32(code))
-            #expect(fetches.note(error, of: Self.place, offset: 7, now: now, logger: logger) == isCorrupt, "\(code)")
+        let codes: [(Int32, Bool)] = [(-199, true), (-198, true), (2, true), (4, true), (1, false), (-195, false)]
+        for (code, isCorrupt) in codes {
+            let error = Self.error(code)
+            let isNoted = fetches.note(error, of: Self.place, offset: 7, now: now, logger: logger)
+            #expect(isNoted == isCorrupt, "\(code)")
         }
         #expect(fetches.count == 4)
     }

@@ -145,7 +145,7 @@ extension WorldPlan {
         forSome(10, &dice) { record, dice in
             if record.form == .protobuf { record.form = dice.chance(60) ? .json : .withoutCertificate }
         }
-        // Who cannot decode a record does not know its tokens, and counts it as one notification.
+        // An owner that cannot decode a record does not know its tokens, and counts it as one notification.
         for index in records.indices where records[index].form == .json {
             records[index].tokens = [records[index].tokens[0]]
             records[index].badTokens = 0

@@ -3,6 +3,7 @@ import Testing
 
 @testable import RedisClient
 @testable import TokenRoles
+@testable import TokenState
 
 @Suite("An applier that is told to stop while nothing answers")
 struct ApplierStopTests {

@@ -149,7 +149,7 @@ final class ListHarvest {
         logger.critical(
             "feedback reading is given up at the stop",
             metadata: [
-                "step": "\(step)", "unacknowledged": "\(machine.unacknowledged)",
+                "step": "\(machine.step)", "unacknowledged": "\(machine.unacknowledged)",
                 "unpublished-bytes": "\(machine.backlogBytes)",
             ]
         )
