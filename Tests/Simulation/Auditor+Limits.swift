@@ -100,6 +100,20 @@ extension Auditor {
         failures[ObjectIdentifier(lane)] = nil
     }
 
+    /// A worker has read that a record's content was refused. A handful of such answers condemn it: three tokens,
+    /// twice each, and those that other lanes have in flight by then. Tokens with payloads of their own take more, and
+    /// a presumption that comes too early clears the content.
+    func contentRefusalRead(of record: Int, by worker: SimulatedWorker) {
+        contentRefusals[[record, worker.number], default: 0] += 1
+        guard options.isPunctual, !world.plan.records[record].addsToBadge else { return }
+        check(
+            contentRefusals[[record, worker.number], default: 0] <= 6 + 4 * options.lanes,
+            9,
+            "\(worker.name) lost \(contentRefusals[[record, worker.number], default: 0]) connections to the content of "
+                + "record \(record)"
+        )
+    }
+
     /// A notification became a dead letter for want of a certificate: the bundle was without for the whole grace, and
     /// has no registered tokens.
     func checkGivenUp(_ number: Int, at time: VirtualTime) {

@@ -125,6 +125,8 @@ final class Auditor {
     var connects: [Int: [VirtualTime]] = [:]
     /// Lanes and parties that have asked for a connection before, kept so that no other takes their place in memory.
     var connectedLanes: [ObjectIdentifier: AnyObject] = [:]
+    /// Connections that a worker lost to the content of a record, by both.
+    var contentRefusals: [[Int]: Int] = [:]
     /// By lane or party, which is kept, so that no other takes its place in memory.
     var failures: [ObjectIdentifier: (lane: AnyObject, time: VirtualTime)] = [:]
     /// Parties of each worker that have asked for a connection.

@@ -95,6 +95,9 @@ struct Features: OptionSet, Sendable, Hashable {
     /// Brokers that refuse publications: their size, or for a time their Kafka topic.
     static let refusedPublications = Features(rawValue: 1 << 44)
 
+    /// Records whose content the gateway refuses to every token.
+    static let refusedContents = Features(rawValue: 1 << 45)
+
     /// New ones come at the end: the dice of a feature are told by its place.
     static let named: [(name: String, feature: Features)] = [
         ("half-dead", .halfDead), ("receive-buffers", .receiveBuffers), ("poison", .poison), ("slow", .slow),
@@ -113,6 +116,7 @@ struct Features: OptionSet, Sendable, Hashable {
         ("suspensions", .suspensions), ("skewed-clocks", .skewedClocks), ("expired-commits", .expiredCommits),
         ("different-owners", .differentOwners),
         ("little-room", .littleRoom), ("refused-publications", .refusedPublications),
+        ("refused-contents", .refusedContents),
     ]
 
     static let all = Features(named.map(\.feature))

@@ -37,8 +37,9 @@ final class SimulatedConnection: GatewayConnection {
     private var isVoid = false
     private var decoder = GatewayFrameDecoder(limits: GatewayLimits())
     private var lastAccepted: UInt32 = 0
-    /// The token that the gateway called invalid.
+    /// The token that the gateway called invalid, or the record whose content it refused.
     private var refusedToken: Int?
+    private var refusedRecord: Int?
     private(set) var writtenBytes = handshakeBytes
     private var acknowledgedBytes = handshakeBytes
     /// The worker has closed it, or knows that it has ended.
@@ -266,6 +267,11 @@ final class SimulatedConnection: GatewayConnection {
                     isPoisoned = true
                     return .processingError
                 }
+                if let status = gateway.refusal(ofRecord: World.record(view.payload)) {
+                    world.auditor.refusedForGood(record: World.record(view.payload), token: token)
+                    refusedRecord = World.record(view.payload)
+                    return status
+                }
                 if let status = gateway.judge(token) {
                     world.auditor.refused(record: World.record(view.payload), token: token)
                     refusedToken = token
@@ -333,6 +339,7 @@ final class SimulatedConnection: GatewayConnection {
             world.note(.answered, worker.number, Int(response.identifier), "\(worker.name) reads the answer")
             world.auditor.answered(lane)
             if let refusedToken { world.auditor.refusalRead(token: refusedToken) }
+            if let refusedRecord { world.auditor.contentRefusalRead(of: refusedRecord, by: worker) }
             lane.connectionAnswered(attempt: attempt, response: response)
         }
     }

@@ -131,6 +131,11 @@ final class SimulatedGateway {
         return world.dice.time(window / 8...(world.plan.options.isPunctual ? window / 2 : window * 3))
     }
 
+    /// The status that refuses the content of a record to every token; nil: it is as good as others.
+    func refusal(ofRecord record: Int) -> APNsStatus? {
+        world.plan.records.indices.contains(record) ? world.plan.records[record].refusal : nil
+    }
+
     /// The status that refuses a notification; nil: it is accepted.
     func judge(_ token: Int) -> APNsStatus? {
         if let refusal = nextRefusal, refusal.names {

@@ -1,3 +1,4 @@
+import APNsProtocol
 import PipelineCore
 import PushSchemas
 
@@ -97,6 +98,7 @@ extension WorldPlan {
             options.hasBadges = true
             forSome(50, &dice) { record, _ in record.addsToBadge = !record.isRefused }
         case .headers: addHeaders(&dice)
+        case .refusedContents: refuseContents(&dice)
         case .farewells: for _ in 0..<dice.pick(1...4) { add(.farewell, lasting: 0...0, &dice) }
         case .suspensions:
             for _ in 0..<dice.pick(1...2) {
@@ -216,6 +218,16 @@ extension WorldPlan {
             records[index].topic = dice.pick(0...WorldPlan.plainTopics - 1)
             records[index].key = 0
             records[index].tokens = Array(0..<World.tokensOfLargeKey)
+        }
+    }
+
+    /// Few records whose content is refused, one of them of hundreds of tokens.
+    private mutating func refuseContents(_ dice: inout Dice) {
+        let statuses: [APNsStatus] = [.unknown, .protocolError, .invalidPayloadSize, .missingPayload]
+        enlarge(&dice)
+        let large = records.indices.filter { records[$0].tokens.count > Self.tokensPerKey }
+        for index in large.prefix(1) + [dice.pick(0...records.count - 1)] {
+            records[index].refusal = statuses[dice.pick(0...statuses.count - 1)]
         }
     }
 

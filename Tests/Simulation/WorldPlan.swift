@@ -1,3 +1,4 @@
+import APNsProtocol
 import PipelineCore
 import PushSchemas
 
@@ -166,6 +167,8 @@ struct WorldPlan: Sendable, Equatable {
         var form = Form.protobuf
         /// Of its tokens, those on whose notifications the gateway closes without a word.
         var poison: [Int] = []
+        /// The status with which the gateway refuses its content to every token; nil: it does not.
+        var refusal: APNsStatus?
         /// Tokens behind the others that nothing can be sent to.
         var badTokens = 0
         /// The record expires so long after it was published; 0: never.
