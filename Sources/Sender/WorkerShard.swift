@@ -355,18 +355,24 @@ package final class WorkerShard {
         stages.group.drain(within: settings.stopTimeout) {
             stages.gateway.barriers()
         } then: { [unowned self] in
-            state = .drained
-            promise.succeed()
+            endDrain()
         }
         stages.gateway.finish()
         stages.group.finishRevocationIfSettled(now: now)
         return promise.futureResult
     }
 
-    /// Closes everything, even with notifications in flight. Idempotent.
+    private func endDrain() {
+        guard state == .draining else { return }
+        state = .drained
+        drained?.succeed()
+    }
+
+    /// Closes everything, even with notifications in flight, and ends a drain. Idempotent.
     func leave() {
         eventLoop.preconditionInEventLoop()
         guard !isStopped else { return }
+        endDrain()
         state = .stopped
         ticking?.cancel()
         stages.close()
