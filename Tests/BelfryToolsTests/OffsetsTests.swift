@@ -105,7 +105,7 @@ struct OffsetsTests {
         let mirror = PartitionPosition(
             KafkaPartitionOffset(Self.place, offset: 60, metadata: source.metadataText),
             log: KafkaWatermarks(low: 5, high: 65),
-            names: names
+            known: known
         )
         #expect(mirror.text.contains("made for offset 100, as a mirror copies it: the partition stands"))
         #expect(mirror.text.contains("30 records before; set the offset to 30,"))

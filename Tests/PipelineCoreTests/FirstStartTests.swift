@@ -8,7 +8,7 @@ struct FirstStartTests {
         mark: FirstStart.Mark = .missing,
         groupHasCommits: Bool = false,
         hasOutcomes: Bool = false,
-        _ policy: FirstStartPolicy = .stand
+        policy: FirstStartPolicy = .stand
     ) -> FirstStart.Decision {
         FirstStart.decide(
             low: log.lowerBound,
@@ -22,7 +22,7 @@ struct FirstStartTests {
 
     @Test("A fresh installation starts at the beginning, whatever the operator has chosen for others")
     func fresh() {
-        for policy in FirstStartPolicy.allCases { #expect(decide(policy) == .start(at: 5)) }
+        for policy in FirstStartPolicy.allCases { #expect(decide(policy: policy) == .start(at: 5)) }
     }
 
     @Test("A partition that was read before stands, unless the operator has chosen")
@@ -30,21 +30,21 @@ struct FirstStartTests {
         for groupHasCommits in [false, true] {
             #expect(decide(mark: .present, groupHasCommits: groupHasCommits) == .stands)
         }
-        #expect(decide(mark: .present, .beginning) == .start(at: 5))
-        #expect(decide(mark: .present, .end) == .start(at: 9))
+        #expect(decide(mark: .present, policy: .beginning) == .start(at: 5))
+        #expect(decide(mark: .present, policy: .end) == .start(at: 9))
     }
 
     @Test("Outcomes of a group without any commit are a sign; beside other commits the partition is new")
     func outcomes() {
         #expect(decide(hasOutcomes: true) == .stands)
-        #expect(decide(hasOutcomes: true, .end) == .start(at: 9))
+        #expect(decide(hasOutcomes: true, policy: .end) == .start(at: 9))
         #expect(decide(groupHasCommits: true, hasOutcomes: true) == .start(at: 5))
     }
 
     @Test("Nothing is decided before the mark is known, unless nothing is there that could be sent again")
     func unknown() {
         #expect(decide(mark: .unknown) == .undecided)
-        #expect(decide(mark: .unknown, .end) == .undecided)
+        #expect(decide(mark: .unknown, policy: .end) == .undecided)
         #expect(decide(mark: .unknown, hasOutcomes: true) == .stands)
         #expect(decide(7..<7, mark: .unknown) == .start(at: 7))
         #expect(decide(7..<7, mark: .present) == .start(at: 7))

@@ -44,7 +44,7 @@ import Testing
         #expect(try decode(position) == PositionMetadata())
     }
 
-    @Test("The text form has 15 characters a name, then each topic's runs relative to its cursor")
+    @Test("The text form has 15 characters for mark and name, then each topic's runs relative to its cursor")
     func text() throws {
         let position = choose(
             [(topic(1), 2), (topic(0xFF_FFFF_FEFF), (1 << 48) - 1), (topic(0), 0)],
@@ -53,8 +53,8 @@ import Testing
         )
         #expect(
             position.metadata
-                == "3;AAAAAAAAAAAAAAAAAAAAAEAAAAAAAC________P______"
-                + ";0:5.0-0.4;1:0.1-1.0,7.0-10.2"
+                == "3;_____wD_P______AAAAAAAAAAAAAAAAAAAAAEAAAAAAAC_____v__P______"
+                + ";1:5.0-0.4;2:0.1-1.0,7.0-10.2"
         )
     }
 
@@ -67,13 +67,14 @@ import Testing
             salt: salt,
             limitBytes: 4096
         ) { _, _ in runs((2, 1, 3, 0)) }
-        #expect(position.metadata == "4;P__________;AAAAAAEAAAAAAAC;0:0.1-1.0")
+        #expect(position.metadata == "4;P__________;_____wAAAAAAAAFAAAAAAEAAAAAAAC;1:0.1-1.0")
         let metadata = try decode(position)
         #expect(metadata.salt == salt && metadata.laggards.map(\.topic) == [topic(1)])
-        #expect(metadata.moved(to: 3).position(at: 3, limitBytes: 4096)?.metadata == position.metadata)
+        let moved = metadata.moved(to: 3).position(at: 3, limitBytes: 4096)
+        #expect(moved?.metadata == "4;P__________;_____wAAAAAAAADAAAAAAEAAAAAAAC;1:0.1-1.0")
         #expect(metadata.moved(to: 1).position(at: 1, limitBytes: 4096)?.metadata == "4;P__________;")
-        #expect(PositionMetadata.capacity(limitBytes: 32, salt: salt) == 1)
-        #expect(PositionMetadata.capacity(limitBytes: 4096, salt: salt) == 272)
+        #expect(PositionMetadata.capacity(limitBytes: 44, salt: salt) == 1)
+        #expect(PositionMetadata.capacity(limitBytes: 4096, salt: salt) == 271)
         for text in ["4;", "4;P__________", "4;P_________;", "4;AAAAAAAAAAA;", "4;P_____~____;"] {
             #expect(throws: DecodingError.malformed, "\(text)") {
                 try PositionMetadata(decoding: text, committedOffset: 5)

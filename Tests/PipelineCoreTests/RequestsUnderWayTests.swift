@@ -76,7 +76,7 @@ import Testing
     func sweepSparesPassed() {
         var requests = RequestsUnderWay()
         #expect(requests.takes(fingerprint(0), reference(0), batch: 1) { _ in false })
-        requests.remembered(fingerprint(0), through: 2)
+        requests.remembered(fingerprint(0), of: 0, through: 2)
         for number in 1..<5000 as Range<UInt64> {
             #expect(requests.takes(fingerprint(number), reference(UInt32(number)), batch: 9, oldest: 2) { _ in true })
         }

@@ -23,7 +23,7 @@ import Testing
         let prefixed = try configuration("prefix: a.")
         let names = Mirror(reflecting: TopicNames(prefixed.kafka)).children.compactMap { $0.value as? String }
         #expect(names == Mirror(reflecting: TopicNames()).children.compactMap { $0.value as? String }.map { "a.\($0)" })
-        #expect(names.count == 8)
+        #expect(names.count == 7)
         #expect(GroupNames(prefixed).all == GroupNames(plain).all.map { "a.\($0)" })
         #expect(GroupNames.follower(prefixed.kafka, id: "1") == "a.belfry-outcomes-1")
         let layout = TopicLayout(partitions: 1, names: TopicNames(prefixed.kafka))

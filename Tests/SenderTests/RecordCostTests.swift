@@ -52,7 +52,7 @@ struct RecordCostTests {
         bench.shard.turn()
         #expect(bench.shard.stages.routing.unfinished != nil)
         // All payloads of tokens' own are made one at a time.
-        #expect((bench.shard.stages.routing.unfinished?.payloads.end ?? .max) < 200)
+        #expect((bench.shard.stages.routing.unfinished?.batch.payloads.end ?? .max) < 200)
         bench.wait(milliseconds: 2000)
         #expect(bench.shard.stages.routing.unfinished == nil)
         #expect(badges(bench) == Array(0..<Self.count) + [-1])

@@ -15,7 +15,7 @@ struct RefusedPublicationTests {
     private static let tooLarge = KafkaError.ofProducer("MSG_SIZE_TOO_LARGE", 10)
     private static let notAuthorized = KafkaError.ofProducer("TOPIC_AUTHORIZATION_FAILED", 29)
     private static let unknownTopic = KafkaError.ofProducer("UNKNOWN_TOPIC_OR_PART", 3)
-    private static let tokens = 40_000
+    private static let tokens = 32_000
 
     private static func bytes(_ message: ScriptedProducer.Message) -> Int {
         message.value.count + message.headers.reduce(0) { $0 + $1.0.utf8.count + $1.1.count }
@@ -43,7 +43,7 @@ struct RefusedPublicationTests {
     func severalLetters() throws {
         let bench = Bench { $0.outcomes = .none }
         defer { bench.shard.leave() }
-        let limit = 320_000
+        let limit = 270_000
         bench.producer.objection = { Self.bytes($0) > limit ? Self.tooLarge : nil }
         bench.assign(0)
         try Self.bringWrongTokens(bench)

@@ -60,12 +60,12 @@ struct SettlingStormTests {
         #expect(bench.producer.attempts == 501, "all that follow wait behind the first that found no room")
         #expect(bench.shard.stages.outcomes.unacknowledged == Self.records * Int(Self.tokens))
         // The broker acknowledges what there is in each turn, at least in each tick of 20 ms.
-        bench.wait(milliseconds: 1000)
-        let turns = 50
-        #expect(bench.producer.messages.count > 25 * 500)
+        bench.wait(milliseconds: 2000)
+        let turns = 100
+        #expect(bench.producer.messages.count > 50 * 500)
         #expect(bench.producer.attempts <= (turns + 2) * 501)
         #expect(bench.group.commits.count > commits)
-        #expect(try bench.laggards()[Bench.hash(Bench.news)] == 1, "the first record is done, and committed")
+        #expect(try bench.laggards()[Bench.hash(Bench.news)] ?? 0 >= 1, "the first record is done, and committed")
     }
 
     @Test("One callback hands over no more than a slice, though the producer has room for all")

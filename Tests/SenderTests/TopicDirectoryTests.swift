@@ -52,7 +52,7 @@ import Testing
     private func recount(
         _ directory: TopicDirectory,
         isBusy: (TopicAccount) -> Bool = { _ in true }
-    ) -> [(hash: TopicHash, account: TopicAccount)] {
+    ) -> [(name: TopicDirectory.Spelling, account: TopicAccount)] {
         directory.recount(isBusy: isBusy) { _ in true }
     }
 
