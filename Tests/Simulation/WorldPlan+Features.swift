@@ -147,6 +147,8 @@ extension WorldPlan {
         forSome(10, &dice) { record, dice in
             if record.form == .protobuf { record.form = dice.chance(60) ? .json : .withoutCertificate }
         }
+        // Records of bundles that never get a certificate have to end.
+        options.certificateGrace = min(options.certificateGrace, .seconds(5))
         // An owner that cannot decode a record does not know its tokens, and counts it as one notification.
         for index in records.indices where records[index].form == .json {
             records[index].tokens = [records[index].tokens[0]]
