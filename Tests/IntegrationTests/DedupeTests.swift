@@ -85,7 +85,9 @@ extension IntegrationTests {
                 try kafka.waitForOutcomes()
                 worker.kill()
                 // A group without commits: as if the dead worker had not come to any.
-                try pipeline.startWorker(environment: ["BELFRY_WORKER_GROUP_ID": "without-commits"])
+                try pipeline.startWorker(environment: [
+                    "BELFRY_WORKER_GROUP_ID": "without-commits", "BELFRY_WORKER_START": "beginning",
+                ])
                 try kafka.wait(for: "outcomes of all that is consumed again") { kafka.books.repeated >= 3000 }
                 #expect(pipeline.stopWorkers() == [128 + 9, 0])
                 #expect(WorkerLog.sum(of: "duplicate", in: pipeline.workers) == 3000)

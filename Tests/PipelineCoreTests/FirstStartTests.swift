@@ -8,6 +8,7 @@ struct FirstStartTests {
         mark: FirstStart.Mark = .missing,
         groupHasCommits: Bool = false,
         hasOutcomes: Bool = false,
+        sendsWithoutRedis: Bool = false,
         policy: FirstStartPolicy = .stand
     ) -> FirstStart.Decision {
         FirstStart.decide(
@@ -16,6 +17,7 @@ struct FirstStartTests {
             mark: mark,
             groupHasCommits: groupHasCommits,
             hasOutcomes: hasOutcomes,
+            sendsWithoutRedis: sendsWithoutRedis,
             policy: policy
         )
     }
@@ -39,6 +41,13 @@ struct FirstStartTests {
         #expect(decide(hasOutcomes: true) == .stands)
         #expect(decide(hasOutcomes: true, policy: .end) == .start(at: 9))
         #expect(decide(groupHasCommits: true, hasOutcomes: true) == .start(at: 5))
+    }
+
+    @Test("Set to send without Redis, an installation without commits and outcomes starts without the mark")
+    func withoutRedis() {
+        #expect(decide(mark: .unknown, sendsWithoutRedis: true) == .start(at: 5))
+        #expect(decide(mark: .unknown, groupHasCommits: true, sendsWithoutRedis: true) == .undecided)
+        #expect(decide(mark: .unknown, hasOutcomes: true, sendsWithoutRedis: true) == .stands)
     }
 
     @Test("Nothing is decided before the mark is known, unless nothing is there that could be sent again")

@@ -35,12 +35,15 @@ public enum FirstStart {
     ///   - high: one past its last offset.
     ///   - groupHasCommits: of other partitions. Then the group's commits are not gone, and this partition is new.
     ///   - hasOutcomes: workers have published outcomes, be it that they are deleted by now.
+    ///   - sendsWithoutRedis: the operator has chosen to send while Redis is away; only an installation without commits
+    ///     and outcomes then starts without the mark.
     public static func decide(
         low: Int64,
         high: Int64,
         mark: Mark,
         groupHasCommits: Bool,
         hasOutcomes: Bool,
+        sendsWithoutRedis: Bool = false,
         policy: FirstStartPolicy
     ) -> Decision {
         // Nothing is there that could be sent again.
@@ -48,6 +51,7 @@ public enum FirstStart {
         if mark == .present || hasOutcomes && !groupHasCommits {
             return policy == .end ? .start(at: high) : .stands
         }
-        return mark == .unknown ? .undecided : .start(at: low)
+        let isFresh = mark == .missing || sendsWithoutRedis && !groupHasCommits && !hasOutcomes
+        return isFresh ? .start(at: low) : .undecided
     }
 }

@@ -80,6 +80,7 @@ final class EarlierLife {
                             mark: marks[place] ?? .unknown,
                             groupHasCommits: groupHasCommits,
                             hasOutcomes: hasOutcomes,
+                            sendsWithoutRedis: settings.redisPatience != nil,
                             policy: settings.firstStart
                         )
                         return (place, decision)
@@ -99,8 +100,7 @@ final class EarlierLife {
         guard let redis, !places.isEmpty else {
             return completion(Dictionary(uniqueKeysWithValues: places.map { ($0, .missing) }))
         }
-        // A client without a connection would keep the questions until it has one. A worker that sends without Redis
-        // waits, too: to send a whole log again is worse.
+        // A client without a connection would keep the questions until it has one.
         guard redis.isReady else {
             return completion(Dictionary(uniqueKeysWithValues: places.map { ($0, .unknown) }))
         }
