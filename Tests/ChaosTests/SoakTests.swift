@@ -66,8 +66,8 @@ import Testing
         #expect(!report(seconds: 600, rising).passes)
         #expect(report(seconds: 600, rising).complaints[0].hasPrefix("worker: its memory grew by "))
         #expect(report(seconds: 299, rising).passes, "too short to say anything about memory")
-        let open = samples(seconds: 20, { _ in 80 }, descriptors: { $0 })
-        #expect(report(seconds: 20, open).complaints == ["worker: its descriptors went from 10 to 20"])
+        let open = samples(seconds: 20, { _ in 80 }, descriptors: { $0 * 6 })
+        #expect(report(seconds: 20, open).complaints == ["worker: its descriptors went from 60 to 120"])
         #expect(!report(seconds: 600, []).passes, "nothing was looked at")
     }
 

@@ -15,8 +15,8 @@ struct SoakTrend: Equatable, Sendable {
     static let noiseMebibytes = 4.0
     /// The same, as a share of the mean.
     static let noiseShare = 0.03
-    /// Connections come and go.
-    static let descriptorNoise = 8
+    /// Connections come and go: some, and one of each topic.
+    static let descriptorNoise = 8 + CampaignPlan.topics
 
     /// Nil: fewer than two samples are of the second half.
     ///
