@@ -14,10 +14,15 @@ extension Auditor {
         var hasFailed = false
     }
 
+    /// A record that is refused as a whole is not looked into. An earlier reading of it may have counted it, with a
+    /// certificate or by an owner of another configuration or version, and that stays.
+    private static let reasonsOfWholeRecords: Set = [
+        "bundle-without-certificate", "environment-unknown", "value-undecodable",
+    ]
+
     func noteFate(_ outcome: PushOutcome, of number: Int) {
         guard let kind = OutcomeKind(outcome.kind), kind != .duplicate else { return }
-        // A record that is refused as a whole is not decoded. What an earlier reading of it counted stays.
-        let isOfWholeRecord = outcome.reason == "bundle-without-certificate"
+        let isOfWholeRecord = Self.reasonsOfWholeRecords.contains(outcome.reason)
         if kind.takesBadgeBack { fates[number, default: Fates()].hasFailed = true }
         if !kind.takesBadgeBack || isOfWholeRecord { fates[number, default: Fates()].hasArrived = true }
     }
