@@ -80,6 +80,13 @@ struct PositionInheritanceTests {
         #expect(differs && metadata == before)
     }
 
+    @Test("Where nothing lags, no edition differs", arguments: ["3;", "4;AAAAAAAAFoX;"])
+    func nothingLags(text: String) throws {
+        var metadata = try PositionMetadata(decoding: text, committedOffset: 100)
+        let differs = metadata.adapt(to: 4)
+        #expect(!differs)
+    }
+
     @Test("Another edition, or one that is not known, leaves a topic done only where the refused records are, too")
     func otherEdition() throws {
         for edition in [PositionMetadata.unknownEdition, 3] {

@@ -9,9 +9,12 @@ extension PositionMetadata {
     /// Another decoder may find a topic for a record that the former owner refused. Nothing tells which records these
     /// are, so a topic is done only where the refused records are, too: it is repeated rather than lost.
     ///
-    /// - Returns: true: the editions differ, so that topics without a name begin at the cursor of ``refused`` as well.
+    /// - Returns: true: the editions differ and something lags, so that topics without a name begin at the cursor of
+    ///   ``refused`` as well.
     public mutating func adapt(to edition: UInt8) -> Bool {
         guard self.edition == Self.unknownEdition || self.edition != edition else { return false }
+        // Below the offset all is done, of whichever topic. A text without names tells no edition either.
+        guard !laggards.isEmpty else { return false }
         guard let refused else { return true }
         for index in laggards.indices where laggards[index].topic != .refused {
             laggards[index].keep(doneIn: refused)
