@@ -47,6 +47,8 @@ final class PartitionAssignment {
     private(set) var isMixed: Bool
     /// Topics with records among those of ``TopicHash/others``; nil: too many to name.
     private var overflowed: Set<TopicHash>? = []
+    /// Records that one topic's feed got and that may be of another topic.
+    private var guesses = GuessedTopics()
     /// Feeds of topics whose records are refused, as of the last look.
     private var refusedFeeds = 0
 
@@ -187,7 +189,8 @@ final class PartitionAssignment {
 
     /// The feed for a record that names no topic because it cannot be decoded.
     ///
-    /// A former owner with another decoder may have known its topic, and then it is not done if that is behind.
+    /// A former owner with another decoder may have known its topic, and then it is not done if that is behind. Of
+    /// several such topics one gets it, and the others' cursors wait for it: the next owner may know it again.
     ///
     /// - Parameter mayBe: the record may be of a topic, by its key.
     func feed(
@@ -199,12 +202,15 @@ final class PartitionAssignment {
         func waits(_ feed: TopicFeed) -> Bool {
             isBehind ? feed.ledger.gap?.contains(offset) ?? false : feed.ledger.doneBelow <= offset
         }
-        if isMixed, offset < doneBelow, feeds[.refused].map(waits) != true,
-            let former = sortedFeeds.first(where: { $0.hash != .others && waits($0) && mayBe($0) })
-        {
-            return former
+        guard isMixed, offset < doneBelow, feeds[.refused].map(waits) != true else {
+            return feed(of: .refused, account: account)
         }
-        return feed(of: .refused, account: account)
+        let formers = sortedFeeds.filter { $0.hash != .others && waits($0) && mayBe($0) }
+        // A run of marks goes over records of other topics, so a mark counts only where there is no other feed.
+        let first = formers.first { !$0.ledger.alreadyDone.contains(.init(offset: offset, token: 0)) } ?? formers.first
+        guard let first else { return feed(of: .refused, account: account) }
+        for other in formers where other !== first { guesses.note(offset, in: first.hash, maybeOf: other.hash) }
+        return first
     }
 
     /// Forgets feeds of refused topics that have nothing left to do, so that others have room.
@@ -309,8 +315,10 @@ final class PartitionAssignment {
         var end = max(liveNext, doneBelow)
         var laggards: [(topic: TopicHash, cursor: Int64)] = []
         var isHeld = false
+        guesses.advance { feeds[$0]?.ledger.cursor(liveNext: liveNext, committed: doneBelow) }
         for (hash, feed) in feeds {
-            guard let cursor = feed.ledger.cursor(liveNext: liveNext, committed: doneBelow) else { continue }
+            let own = feed.ledger.cursor(liveNext: liveNext, committed: doneBelow)
+            guard let cursor = [own, guesses.cursor(of: hash)].compactMap(\.self).min() else { continue }
             if hash == .others {
                 // The next owner may share the bundles out otherwise, so no name tells whose records were not sent.
                 end = min(end, cursor)

@@ -1,0 +1,39 @@
+/// Records whose topic is not known, in the feeds of topics that they may be of.
+///
+/// Such a record is done with the feed that has it. Until then it holds the cursors of the other topics, too: the next
+/// owner may find that it is of one of them. Pure.
+public struct GuessedTopics: Sendable {
+    private struct Guess: Hashable {
+        var holder: TopicHash
+        var other: TopicHash
+    }
+
+    /// The lowest and the highest of the records that may be open.
+    private var offsets: [Guess: ClosedRange<Int64>] = [:]
+
+    public init() {}
+
+    /// A topic's feed got a record that may be of another topic.
+    public mutating func note(_ offset: Int64, in holder: TopicHash, maybeOf other: TopicHash) {
+        let known = offsets[Guess(holder: holder, other: other)] ?? offset...offset
+        offsets[Guess(holder: holder, other: other)] = min(known.lowerBound, offset)...max(known.upperBound, offset)
+    }
+
+    /// Forgets the records that are done.
+    ///
+    /// - Parameter cursor: of a topic that has records; nil: it has none that are not done.
+    public mutating func advance(_ cursor: (TopicHash) -> Int64?) {
+        for (guess, range) in offsets {
+            guard let cursor = cursor(guess.holder), cursor <= range.upperBound else {
+                offsets[guess] = nil
+                continue
+            }
+            offsets[guess] = max(range.lowerBound, cursor)...range.upperBound
+        }
+    }
+
+    /// The lowest offset of a record that may be of the topic, and that another one has; nil: there is none.
+    public func cursor(of topic: TopicHash) -> Int64? {
+        offsets.lazy.filter { $0.key.other == topic }.map(\.value.lowerBound).min()
+    }
+}
