@@ -217,6 +217,8 @@ extension WorldPlan {
         for _ in 0..<dice.pick(1...2) {
             let index = dice.pick(0...records.count - 1)
             guard !records[index].isRefused else { continue }
+            // An owner that cannot decode a record counts it as one notification.
+            guard !options.hasDifferentOwners || records[index].form != .json else { continue }
             records[index].topic = dice.pick(0...WorldPlan.plainTopics - 1)
             records[index].key = 0
             records[index].tokens = Array(0..<World.tokensOfLargeKey)
