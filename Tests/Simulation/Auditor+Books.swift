@@ -147,14 +147,18 @@ extension Auditor {
 
     /// A worker committed a position: everything it covers has its outcome, or was accepted where only failures are
     /// published.
+    ///
+    /// - Parameter own: the position before an owner of the former version wrote all that it refuses as one class.
     func committed(
         _ position: KafkaPartitionOffset,
+        meaning own: KafkaPartitionOffset,
         after former: SimulatedBroker.Committed? = nil,
         by member: SimulatedConsumer
     ) {
         let partition = position.partition
         let raw = SimulatedBroker.Committed(offset: position.offset, metadata: position.metadata)
-        guard let committed = CommittedPosition(raw, options) else {
+        let rawOwn = SimulatedBroker.Committed(offset: own.offset, metadata: own.metadata)
+        guard let committed = CommittedPosition(raw, options), let meant = CommittedPosition(rawOwn, options) else {
             return check(false, 1, "\(partition)@\(position.offset) is committed with metadata that cannot be read")
         }
         check(position.metadata.utf8.count <= 4096, 3, "commit metadata of \(position.metadata.utf8.count) bytes")
@@ -170,7 +174,7 @@ extension Auditor {
             "\(member.name) has committed \(partition), which it does not have"
         )
         committedAt[partition] = now
-        checkProgress(committed, of: partition, by: member)
+        checkProgress(meant, of: partition, by: member)
         let stored = world.broker.partitions[Int(partition)]
         var place = auditedEnd[partition] ?? 0
         var isWhole = true

@@ -67,7 +67,8 @@ extension Auditor {
         guard let owner = owners[partition], owner.member == member.number else { return }
         owners[partition]?.last = position
         guard holds(.neverBack), let last = owner.last ?? owner.done else { return }
-        check(position.isNotBefore(last), 3, "\(member.name) committed \(partition)@\(position.offset): it goes back")
+        let isNotBefore = position.isNotBefore(last, isInherited: owner.last == nil)
+        check(isNotBefore, 3, "\(member.name) committed \(partition)@\(position.offset): it goes back")
         guard !position.isFull, !last.isFull, !world.holdsOffsets(member) else { return }
         let stored = world.broker.partitions[Int(partition)]
         var isBehindBefore: [TopicHash: Bool] = [:]

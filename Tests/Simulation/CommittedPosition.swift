@@ -41,11 +41,15 @@ struct CommittedPosition {
     /// Nothing that a former position of the same assignment names, or holds its offset for, went back.
     ///
     /// A topic that had a name and has none any more is done below the offset only: a repetition, if it comes to that.
-    func isNotBefore(_ former: CommittedPosition) -> Bool {
+    ///
+    /// - Parameter isInherited: the former position is that of another owner. One that reads records otherwise takes
+    ///   topics for done only where the refused records are.
+    func isNotBefore(_ former: CommittedPosition, isInherited: Bool) -> Bool {
+        let refused = isInherited && countsRefused ? former.laggard(.refused)?.cursor ?? .max : .max
         let lowest = former.laggards.map(\.cursor).min() ?? former.offset
         return offset >= min(lowest, former.offset)
             && laggards.allSatisfy { laggard in
-                former.laggards.first { $0.topic == laggard.topic }.map { $0.cursor <= laggard.cursor } ?? true
+                former.laggard(laggard.topic).map { min($0.cursor, refused) <= laggard.cursor } ?? true
             }
     }
 

@@ -169,7 +169,8 @@ final class SimulatedBroker {
             world.note(.commitRefused, member.number, 0, "\(member.name) may not commit: \(refusal.name)")
             return refusal
         }
-        for offset in offsets.sorted(by: { $0.partition < $1.partition }) {
+        for own in offsets.sorted(by: { $0.partition < $1.partition }) {
+            let offset = member.traits.written(own)
             let position = Committed(offset: offset.offset, metadata: offset.metadata)
             world.note(
                 .committed,
@@ -179,7 +180,7 @@ final class SimulatedBroker {
             )
             let former = committed[offset.partition]
             committed[offset.partition] = position
-            world.auditor.committed(offset, after: former, by: member)
+            world.auditor.committed(offset, meaning: own, after: former, by: member)
         }
         return nil
     }

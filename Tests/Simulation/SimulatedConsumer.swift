@@ -269,7 +269,7 @@ final class SimulatedConsumer: GroupConsumer {
         guard commitFaults.throwsUntil <= now else { throw .queueFull }
         let deferral = commitFaults.deferral(now: now)
         let commit = SimulatedCommit(
-            offsets: offsets.map(traits.written),
+            offsets: offsets,
             sentAt: now,
             generation: deferral > 0 ? generation : nil,
             isOnTheWire: deferral > 0 && !commitFaults.deferred.isInClient,
