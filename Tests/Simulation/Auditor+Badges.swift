@@ -17,7 +17,7 @@ extension Auditor {
     /// A record that is refused as a whole is not looked into. An earlier reading of it may have counted it, with a
     /// certificate or by an owner of another configuration or version, and that stays.
     private static let reasonsOfWholeRecords: Set = [
-        "bundle-without-certificate", "environment-unknown", "value-undecodable",
+        "bundle-without-certificate", "bundles-too-many", "environment-unknown", "value-undecodable",
     ]
 
     func noteFate(_ outcome: PushOutcome, of number: Int) {

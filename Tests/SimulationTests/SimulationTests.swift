@@ -8,6 +8,7 @@ import Testing
     private static let later = Features(Features.named.prefix(29).map(\.feature))
     private static let withStreams = Features(Features.named.prefix(30).map(\.feature))
     private static let withReplacements = Features(Features.named.prefix(37).map(\.feature))
+    private static let withRefusals = Features(Features.named.prefix(46).map(\.feature))
 
     @Test("The same seed does the same, event by event", arguments: [1, 2, 3, 40] as [UInt64])
     func determinism(seed: UInt64) {
@@ -103,6 +104,14 @@ import Testing
     )
     func knownLaterMistakes(seed: UInt64) {
         #expect(World(WorldPlan(seed: seed, features: Self.withReplacements)).run().violation == nil)
+    }
+
+    @Test(
+        "Known seeds of mistakes about owners that differ pass: badges, many tokens in JSON, no end of a grace",
+        arguments: [241, 659, 560, 3435] as [UInt64]
+    )
+    func knownMistakesAboutOwners(seed: UInt64) {
+        #expect(World(WorldPlan(seed: seed, features: Self.withRefusals)).run().violation == nil)
     }
 
     @Test(
