@@ -36,25 +36,22 @@ struct FirstStartTests {
         #expect(decide(mark: .present, policy: .end) == .start(at: 9))
     }
 
-    @Test("Outcomes of a group without any commit are a sign; beside other commits the partition is new")
+    @Test("Outcomes without a mark are no sign: the first commit of a worker that published them may have failed")
     func outcomes() {
-        #expect(decide(hasOutcomes: true) == .stands)
-        #expect(decide(hasOutcomes: true, policy: .end) == .start(at: 9))
-        #expect(decide(groupHasCommits: true, hasOutcomes: true) == .start(at: 5))
+        #expect(decide(hasOutcomes: true) == .start(at: 5))
     }
 
     @Test("Set to send without Redis, an installation without commits and outcomes starts without the mark")
     func withoutRedis() {
         #expect(decide(mark: .unknown, sendsWithoutRedis: true) == .start(at: 5))
         #expect(decide(mark: .unknown, groupHasCommits: true, sendsWithoutRedis: true) == .undecided)
-        #expect(decide(mark: .unknown, hasOutcomes: true, sendsWithoutRedis: true) == .stands)
+        #expect(decide(mark: .unknown, hasOutcomes: true, sendsWithoutRedis: true) == .undecided)
     }
 
     @Test("Nothing is decided before the mark is known, unless nothing is there that could be sent again")
     func unknown() {
         #expect(decide(mark: .unknown) == .undecided)
         #expect(decide(mark: .unknown, policy: .end) == .undecided)
-        #expect(decide(mark: .unknown, hasOutcomes: true) == .stands)
         #expect(decide(7..<7, mark: .unknown) == .start(at: 7))
         #expect(decide(7..<7, mark: .present) == .start(at: 7))
     }

@@ -83,19 +83,6 @@ struct MissingCommitTests {
         #expect(bench.group.answers.map { $0.map(\.offset) } == [[policy == .end ? 3 : 0]])
     }
 
-    @Test("Outcomes that were published are a sign, too, if the group has no commit at all; without Redis the only one")
-    func outcomes() {
-        let bench = Bench(committed: KafkaOffset.none)
-        defer { bench.shard.leave() }
-        bench.group.end = 3
-        bench.group.outcomesEnd = 9
-        bench.assign(0)
-        #expect(bench.shard.report().partitions.map(\.standsFor) == [.noCommit])
-        bench.group.committedPositions[bench.place(3)] = KafkaPartitionOffset(bench.place(3), offset: 5)
-        bench.wait(milliseconds: 11_000)
-        #expect(bench.shard.report().partitions.map(\.isStanding) == [false], "others have commits: it is new")
-    }
-
     @Test("While Redis does not tell of the mark a partition stands, and holds up no other")
     func redisAway() throws {
         let (bench, redis) = bench()

@@ -12,8 +12,8 @@ public enum FirstStartPolicy: String, Sendable, CaseIterable {
 ///
 /// A fresh installation starts at the beginning of the log, without questions. But the broker forgets the commits of a
 /// group without members (`offsets.retention.minutes`), and a group's name can be mistyped: the beginning would send
-/// the whole log again. A mark that outlives the commits tells these from a fresh partition. Without the mark a group
-/// without any commit, in an installation that has published outcomes, is one whose commits are gone.
+/// the whole log again. A mark that outlives the commits tells these from a fresh partition. Outcomes are no such sign:
+/// a worker may have published some before a rebalance that let its first commit fail.
 public enum FirstStart {
     public enum Decision: Equatable, Sendable {
         case start(at: Int64)
@@ -33,7 +33,7 @@ public enum FirstStart {
     /// - Parameters:
     ///   - low: the first offset of the log.
     ///   - high: one past its last offset.
-    ///   - groupHasCommits: of other partitions. Then the group's commits are not gone, and this partition is new.
+    ///   - groupHasCommits: of other partitions.
     ///   - hasOutcomes: workers have published outcomes, be it that they are deleted by now.
     ///   - sendsWithoutRedis: the operator has chosen to send while Redis is away; only an installation without commits
     ///     and outcomes then starts without the mark.
@@ -48,9 +48,7 @@ public enum FirstStart {
     ) -> Decision {
         // Nothing is there that could be sent again.
         guard low < high, policy != .beginning else { return .start(at: low) }
-        if mark == .present || hasOutcomes && !groupHasCommits {
-            return policy == .end ? .start(at: high) : .stands
-        }
+        if mark == .present { return policy == .end ? .start(at: high) : .stands }
         let isFresh = mark == .missing || sendsWithoutRedis && !groupHasCommits && !hasOutcomes
         return isFresh ? .start(at: low) : .undecided
     }
