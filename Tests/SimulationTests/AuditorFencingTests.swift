@@ -39,10 +39,8 @@ import Testing
     }
 
     private func commit(_ offset: Int64, by member: SimulatedConsumer) {
-        auditor.committed(
-            KafkaPartitionOffset(topic: World.requests, partition: partition, offset: offset, metadata: ""),
-            by: member
-        )
+        let position = KafkaPartitionOffset(topic: World.requests, partition: partition, offset: offset, metadata: "")
+        auditor.committed(position, meaning: position, by: member)
     }
 
     @Test("Invariant 3 is broken if a cursor goes back within one assignment")

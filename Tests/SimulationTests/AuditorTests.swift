@@ -52,7 +52,7 @@ import Testing
         )
         let consumer = worker().consumer
         auditor.assigned(consumer, partition)
-        auditor.committed(position, by: consumer)
+        auditor.committed(position, meaning: position, by: consumer)
     }
 
     @Test("Invariant 1 is broken if an offset is committed though a notification before it has no outcome")
