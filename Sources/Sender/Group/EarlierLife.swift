@@ -4,8 +4,8 @@ import PipelineCore
 import PushTopics
 import RedisClient
 
-/// Asks for signs that partitions without a commit of the group were read before, and leaves such a sign: a mark in
-/// Redis, written when a partition's first commit in an assignment is stored. It outlives the commits.
+/// Asks whether partitions without a commit of the group were read before, and leaves a sign of it: a mark in Redis,
+/// written when a partition's first commit in an assignment is stored. It outlives the commits.
 ///
 /// The key is `m:{<Kafka topic>:<partition>}:position`; the value names the group and the offset, for people. Bound to
 /// the shard's event loop.
@@ -42,7 +42,7 @@ final class EarlierLife {
     /// Decides for partitions of which the group has no commit. Calls back once.
     func decide(_ places: [KafkaTopicPartition], _ completion: @escaping (Result<Decisions, KafkaError>) -> Void) {
         let outcomes = (0..<counts.outcomes).map { KafkaTopicPartition(topic: settings.names.outcomes, partition: $0) }
-        // Before the group's commits: a worker of a fresh installation commits before its first outcome.
+        // The outcomes count only where Redis does not tell of the mark: see ``FirstStart``.
         consumer.watermarks(
             of: places + outcomes,
             timeoutMilliseconds: ShardLimits.questionTimeoutMilliseconds
