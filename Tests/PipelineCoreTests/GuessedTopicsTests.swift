@@ -15,4 +15,14 @@ struct GuessedTopicsTests {
         }
         #expect(cursors == [5, 5, 7, 9, nil] && guesses.cursor(of: mail) == nil)
     }
+
+    @Test("A feed that has got records has passed those between, be they done or not")
+    func given() {
+        let (mail, game) = (TopicHash(bundleID: "mail", environment: ""), TopicHash(bundleID: "game", environment: ""))
+        var guesses = GuessedTopics()
+        for offset in [7, 5, 9] as [Int64] { guesses.note(offset, in: mail, maybeOf: game) }
+        guesses.advance { _ in nil }
+        let given = (3...11).filter { guesses.mayHaveGiven($0, to: mail) }
+        #expect(given == Array(5...9) && !guesses.mayHaveGiven(7, to: game))
+    }
 }

@@ -68,7 +68,7 @@ struct PositionInheritanceTests {
     func sameEdition() throws {
         var metadata = try metadata(edition: 3, laggard(.refused, 10), laggard(news, 40, 50..<60))
         let before = metadata
-        let differs = metadata.adapt(to: 3)
+        let differs = metadata.adapt(to: 3, committedOffset: 100)
         #expect(!differs && metadata == before)
     }
 
@@ -76,14 +76,14 @@ struct PositionInheritanceTests {
     func nothingRefused() throws {
         var metadata = try metadata(edition: 3, laggard(news, 40, 50..<60))
         let before = metadata
-        let differs = metadata.adapt(to: 4)
+        let differs = metadata.adapt(to: 4, committedOffset: 100)
         #expect(differs && metadata == before)
     }
 
     @Test("Where nothing lags, no edition differs", arguments: ["3;", "4;AAAAAAAAFoX;"])
     func nothingLags(text: String) throws {
         var metadata = try PositionMetadata(decoding: text, committedOffset: 100)
-        let differs = metadata.adapt(to: 4)
+        let differs = metadata.adapt(to: 4, committedOffset: 100)
         #expect(!differs)
     }
 
@@ -95,9 +95,26 @@ struct PositionInheritanceTests {
                 laggard(.refused, 10, 20..<55),
                 laggard(news, 40, 50..<60, 70..<80)
             )
-            let differs = metadata.adapt(to: 4)
+            let differs = metadata.adapt(to: 4, committedOffset: 100)
             #expect(differs)
             #expect(metadata.laggards == [laggard(.refused, 10, 20..<55), laggard(news, 10, 20..<40, 50..<55)])
+        }
+    }
+
+    @Test("From the offset on, which a topic without a name may hold, refused records are done for no other edition")
+    func heldOffset() throws {
+        for (refused, rest) in [
+            (laggard(.refused, 120, 130..<140), laggard(.refused, 100)),
+            (laggard(.refused, 90, 95..<110), laggard(.refused, 90, 95..<100)),
+        ] {
+            var metadata = PositionMetadata()
+            metadata.edition = 3
+            metadata.laggards = [refused, laggard(news, 120)]
+            let before = metadata
+            let same = metadata.adapt(to: 3, committedOffset: 100)
+            #expect(!same && metadata == before)
+            let differs = metadata.adapt(to: 4, committedOffset: 100)
+            #expect(differs && metadata.refused == rest)
         }
     }
 

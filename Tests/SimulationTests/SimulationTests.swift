@@ -115,6 +115,14 @@ import Testing
     }
 
     @Test(
+        "Known seeds pass: records refused by the next owner beside topics that hold the offset, and met twice",
+        arguments: [11093, 15424, 16235, 17722, 18261, 21146] as [UInt64]
+    )
+    func knownInheritedSeeds(seed: UInt64) {
+        #expect(World(WorldPlan(seed: seed, features: Self.withRefusals)).run().violation == nil)
+    }
+
+    @Test(
         "Known seeds pass: a peer that allows no stream and falls silent while its topic is only probed",
         arguments: [70469, 83786] as [UInt64]
     )

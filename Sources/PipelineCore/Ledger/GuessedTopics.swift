@@ -1,7 +1,7 @@
 /// Records whose topic is not known, in the feeds of topics that they may be of.
 ///
 /// Such a record is done with the feed that has it. Until then it holds the cursors of the other topics, too: the next
-/// owner may find that it is of one of them. Pure.
+/// owner may find that it is of one of them. It stays with that feed when another one is read from before it. Pure.
 public struct GuessedTopics: Sendable {
     private struct Guess: Hashable {
         var holder: TopicHash
@@ -10,14 +10,26 @@ public struct GuessedTopics: Sendable {
 
     /// The lowest and the highest of the records that may be open.
     private var offsets: [Guess: ClosedRange<Int64>] = [:]
+    /// The lowest and the highest of the records that a feed has got.
+    private var given: [TopicHash: ClosedRange<Int64>] = [:]
 
     public init() {}
 
     /// A topic's feed got a record that may be of another topic.
     public mutating func note(_ offset: Int64, in holder: TopicHash, maybeOf other: TopicHash) {
-        let known = offsets[Guess(holder: holder, other: other)] ?? offset...offset
-        offsets[Guess(holder: holder, other: other)] = min(known.lowerBound, offset)...max(known.upperBound, offset)
+        let guess = Guess(holder: holder, other: other)
+        offsets[guess] = Self.union(offsets[guess], offset)
+        given[holder] = Self.union(given[holder], offset)
     }
+
+    private static func union(_ known: ClosedRange<Int64>?, _ offset: Int64) -> ClosedRange<Int64> {
+        guard let known else { return offset...offset }
+        return min(known.lowerBound, offset)...max(known.upperBound, offset)
+    }
+
+    /// The topic's feed has got the record, or a record before and a record after it. Then the feed has passed it, too,
+    /// and it went to this feed or to another of which the same is true.
+    public func mayHaveGiven(_ offset: Int64, to topic: TopicHash) -> Bool { given[topic]?.contains(offset) ?? false }
 
     /// Forgets the records that are done.
     ///

@@ -6,19 +6,19 @@ extension PositionMetadata {
 
     /// Prepares the positions for an owner with an edition of the decoder.
     ///
-    /// Another decoder may find a topic for a record that the former owner refused. Nothing tells which records these
-    /// are, so a topic is done only where the refused records are, too: it is repeated rather than lost.
+    /// Another decoder may find a topic for a record that the former owner refused, and refuse one that had a topic.
+    /// Nothing tells which records these are, so a topic is done only where the refused records are, too, and from the
+    /// offset on the refused ones are done nowhere: topics without a name may hold it. Repeated rather than lost.
     ///
     /// - Returns: true: the editions differ and something lags, so that topics without a name begin at the cursor of
     ///   ``refused`` as well.
-    public mutating func adapt(to edition: UInt8) -> Bool {
+    public mutating func adapt(to edition: UInt8, committedOffset: Int64) -> Bool {
         guard self.edition == Self.unknownEdition || self.edition != edition else { return false }
         // Below the offset all is done, of whichever topic. A text without names tells no edition either.
         guard !laggards.isEmpty else { return false }
-        guard let refused else { return true }
-        for index in laggards.indices where laggards[index].topic != .refused {
-            laggards[index].keep(doneIn: refused)
-        }
+        guard let place = laggards.firstIndex(where: { $0.topic == .refused }) else { return true }
+        for index in laggards.indices where index != place { laggards[index].keep(doneIn: laggards[place]) }
+        laggards[place].leave(from: committedOffset)
         return true
     }
 }
@@ -32,5 +32,11 @@ extension PositionMetadata.Laggard {
         for run in high.done.dropping(before: high.cursor).runs { above.append(run) }
         cursor = low.cursor
         done = low.done.intersection(above)
+    }
+
+    /// Leaves nothing done from an offset on.
+    fileprivate mutating func leave(from offset: Int64) {
+        cursor = min(cursor, offset)
+        done = done.dropping(from: offset)
     }
 }

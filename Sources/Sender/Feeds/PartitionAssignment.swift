@@ -190,7 +190,8 @@ final class PartitionAssignment {
     /// The feed for a record that names no topic because it cannot be decoded.
     ///
     /// A former owner with another decoder may have known its topic, and then it is not done if that is behind. Of
-    /// several such topics one gets it, and the others' cursors wait for it: the next owner may know it again.
+    /// several such topics one gets it, and the others' cursors wait for it: the next owner may know it again. Met
+    /// again, it stays with the feed that has got it.
     ///
     /// - Parameter mayBe: the record may be of a topic, by its key.
     func feed(
@@ -199,18 +200,21 @@ final class PartitionAssignment {
         account: TopicAccount,
         mayBe: (TopicFeed) -> Bool
     ) -> TopicFeed {
+        guard isMixed, offset < doneBelow else { return feed(of: .refused, account: account) }
         func waits(_ feed: TopicFeed) -> Bool {
             isBehind ? feed.ledger.gap?.contains(offset) ?? false : feed.ledger.doneBelow <= offset
         }
-        guard isMixed, offset < doneBelow, feeds[.refused].map(waits) != true else {
-            return feed(of: .refused, account: account)
-        }
-        let formers = sortedFeeds.filter { $0.hash != .others && waits($0) && mayBe($0) }
+        func isMarked(_ feed: TopicFeed) -> Bool { feed.ledger.alreadyDone.contains(.init(offset: offset, token: 0)) }
+        let candidates = sortedFeeds.filter { $0.hash == .refused || $0.hash != .others && mayBe($0) }
+        let formers = candidates.filter(waits)
+        let holders = candidates.filter { guesses.mayHaveGiven(offset, to: $0.hash) }
+        // A holder waits for the record again if it was rewound.
+        let choice = holders.isEmpty ? formers : holders.contains(where: waits) ? holders.filter(waits) : holders
         // A run of marks goes over records of other topics, so a mark counts only where there is no other feed.
-        let first = formers.first { !$0.ledger.alreadyDone.contains(.init(offset: offset, token: 0)) } ?? formers.first
-        guard let first else { return feed(of: .refused, account: account) }
-        for other in formers where other !== first { guesses.note(offset, in: first.hash, maybeOf: other.hash) }
-        return first
+        let chosen = choice.first { $0.hash == .refused || !isMarked($0) } ?? choice.first
+        guard let chosen else { return feed(of: .refused, account: account) }
+        for other in formers where other !== chosen { guesses.note(offset, in: chosen.hash, maybeOf: other.hash) }
+        return chosen
     }
 
     /// Forgets feeds of refused topics that have nothing left to do, so that others have room.

@@ -33,7 +33,7 @@ extension Group {
                 return nil
             }
         }
-        let isMixed = metadata.adapt(to: decoderEdition)
+        let isMixed = metadata.adapt(to: decoderEdition, committedOffset: position.offset)
         if isMixed, metadata.refused != nil {
             logger.warning(
                 "refused records of a former owner may be of any topic; notifications may be sent again",
