@@ -65,6 +65,8 @@ import Testing
             (#"{"aps":{}}"#, .alert), (#"{"aps":{"mutable-content":1}}"#, .alert),
             (#"{"aps":{"event":"end","timestamp":1,"content-state":{}}}"#, .liveactivity),
             (#"{"aps":{"content-state":{"n":1},"alert":{"title":"x"},"content-available":1}}"#, .liveactivity),
+            (#"{"aps":{"alert":"\u00e9t\u00E9","e\u0076ent":"end"}}"#, .liveactivity),
+            (#"{"aps":{"content\u002davailable":1}}"#, .background), (#"{"aps":{"alert":"\u00"#, .alert),
             (#"{"content-available":1}"#, .alert), ("", .alert), ("{", .alert), ("[1]", .alert), ("\u{0}", .alert),
             (#"{"aps":1}"#, .alert), (#"{"aps":{"content-available":1}"#, .alert),
         ] as [(String, PushType)]
