@@ -81,8 +81,8 @@ private struct ApsKeys: OptionSet {
 
     /// The text of a key that makes a payload something else than an alert is in it, or is written in escapes.
     private static func mayTell(_ payload: UnsafeRawBufferPointer) -> Bool {
-        if has(UInt8(ascii: "-"), in: payload, where: { $0 >= 7 && payload.has("content", at: $0 - 7) }) { return true }
-        if has(UInt8(ascii: "v"), in: payload, where: { $0 >= 2 && payload.has("\"event\"", at: $0 - 2) }) { return true }
+        if has(UInt8(ascii: "-"), in: payload, where: { payload.has("content", at: $0 - 7) }) { return true }
+        if has(UInt8(ascii: "v"), in: payload, where: { payload.has("\"event\"", at: $0 - 2) }) { return true }
         // Letters of keys are U+002D to U+007A; those with accents are above, and are common in texts.
         return has(UInt8(ascii: "\\"), in: payload) { place in
             payload.has(#"\u00"#, at: place) && place + 4 < payload.count
@@ -119,7 +119,7 @@ private struct ApsKeys: OptionSet {
 extension UnsafeRawBufferPointer {
     /// The bytes of a text stand at an offset.
     fileprivate func has(_ text: StaticString, at offset: Int) -> Bool {
-        guard let baseAddress, text.utf8CodeUnitCount <= count - offset else { return false }
+        guard let baseAddress, offset >= 0, text.utf8CodeUnitCount <= count - offset else { return false }
         return memcmp(baseAddress + offset, text.utf8Start, text.utf8CodeUnitCount) == 0
     }
 }

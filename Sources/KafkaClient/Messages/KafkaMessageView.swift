@@ -97,8 +97,9 @@ public struct KafkaMessageView {
 
     /// Headers, and bytes of their names and values; nil: they cannot be read.
     private var headerSize: (count: Int, bytes: Int)? {
-        if let inMemory { return inMemory.headerSize }
+        // Asked several times for each record, most of which have none.
         guard mayHaveHeaders else { return (0, 0) }
+        if let inMemory { return inMemory.headerSize }
         guard !RecordLayout.hasManyHeaders(key: key, value: value) else { return nil }
         var headers: OpaquePointer?
         switch rd_kafka_message_headers(message, &headers) {
