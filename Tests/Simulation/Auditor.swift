@@ -169,7 +169,8 @@ final class Auditor {
                 let ordinal = World.ordinal(topic: entry.topic, key: entry.key, token: token)
                 notifications.append(Notification(record: record, token: ordinal))
                 // An owner that cannot read a record leaves it to one that can, which finds newer ones sent.
-                let isReadBySome = options.hasDifferentOwners && entry.form == .json
+                let isReadBySome =
+                    options.hasDifferentOwners && (entry.form == .json || entry.form == .misplaced && options.isSpread)
                 if entry.shift != 0 || isReadBySome { tokens[ordinal].isExempt = true }
             }
         }

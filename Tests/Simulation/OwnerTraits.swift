@@ -1,3 +1,4 @@
+import BelfrySupport
 import PipelineCore
 import PushSchemas
 
@@ -14,6 +15,10 @@ struct OwnerTraits: Sendable {
     var isFormerVersion = false
     /// It has room for few bundles. Nobody has room for the rest, so no world ends with it.
     var limits: TopicLimits?
+    /// It knows which bundles are spread over shards, and looks whether tokens lie where their keys say.
+    var knowsSpread = true
+    /// Most lanes of a topic, beside which those of probation are; nil: as many as the world has.
+    var lanes: Int?
 
     init() {}
 
@@ -21,13 +26,25 @@ struct OwnerTraits: Sendable {
         if dice.chance(50) { environments.remove(dice.chance(70) ? World.streamEnvironment : World.environment) }
         readsJSON = dice.chance(60)
         isFormerVersion = dice.chance(25)
-        guard dice.chance(30) else { return }
-        limits = TopicLimits(
-            withoutCertificate: dice.pick(0...2),
-            strangers: dice.pick(0...3),
-            refused: dice.pick(0...3),
-            topics: dice.pick(1...5)
-        )
+        if dice.chance(30) {
+            limits = TopicLimits(
+                withoutCertificate: dice.pick(0...2),
+                strangers: dice.pick(0...3),
+                refused: dice.pick(0...3),
+                topics: dice.pick(1...5)
+            )
+        }
+        knowsSpread = dice.chance(60)
+        if dice.chance(40) { lanes = dice.pick(1...3) }
+    }
+
+    /// The world's configuration as it has it.
+    func changed(_ configuration: BelfryConfiguration) -> BelfryConfiguration {
+        var changed = configuration
+        changed.environments.removeAll { !environments.contains($0.name) }
+        if !knowsSpread { changed.topics = changed.topics.mapValues { $0.withoutSpread } }
+        if let lanes { changed.worker.connectionsPerTopic = min(lanes, changed.worker.connectionsPerTopic) }
+        return changed
     }
 
     var edition: UInt8 { readsJSON ? 1 : 2 }
@@ -63,5 +80,13 @@ struct OwnerTraits: Sendable {
                 (World.bundles + [World.stranger]).map { TopicHash(bundleID: $0, environment: environment) }
             }
         )
+    }
+}
+
+extension TopicOverrides {
+    fileprivate var withoutSpread: Self {
+        var changed = self
+        changed.spread = nil
+        return changed
     }
 }

@@ -321,9 +321,7 @@ final class World {
 
     func settings(wallClock: WallClock, dice: Dice, _ traits: OwnerTraits) -> ShardSettings {
         let shared = SharedDice(dice)
-        var configuration = configuration
-        configuration.environments.removeAll { !traits.environments.contains($0.name) }
-        var settings = ShardSettings(configuration) {
+        var settings = ShardSettings(traits.changed(configuration)) {
             wallClock.unixMilliseconds
         } randomBits: {
             shared.next()
