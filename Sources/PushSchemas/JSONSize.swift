@@ -10,12 +10,15 @@ struct JSONSize: Equatable {
     private(set) var values = 0
     /// The part of `values` in the outermost object's member `notification`.
     private(set) var notificationValues = 0
+    /// Tokens of a request are plain strings, which no decoder of messages takes.
+    private(set) var hasPlainTokens = false
 
     /// - Parameter text: a text that is no JSON is counted all the same.
     init(of text: UnsafeRawBufferPointer) {
         var position = 0
         var depth = 0
         var isInNotification = false
+        var isInTokens = false
         /// The last string of the outermost object, with its quotes.
         var name = 0..<0
         while position < text.count {
@@ -25,11 +28,14 @@ struct JSONSize: Equatable {
                 let start = position
                 position = Self.end(ofString: start, in: text)
                 if depth == 1 { name = start..<position }
+                if depth == 2, isInTokens { hasPlainTokens = true }
                 continue
             case UInt8(ascii: ":"):
-                if depth == 1 { isInNotification = text[name].elementsEqual(Self.notification) }
+                guard depth == 1 else { break }
+                isInNotification = text[name].elementsEqual(Self.notification)
+                isInTokens = text[name].elementsEqual(Self.tokens)
             case UInt8(ascii: ","), UInt8(ascii: "{"), UInt8(ascii: "["):
-                if depth == 1, byte == UInt8(ascii: ",") { isInNotification = false }
+                if depth == 1, byte == UInt8(ascii: ",") { (isInNotification, isInTokens) = (false, false) }
                 if byte != UInt8(ascii: ",") { depth += 1 }
                 values += 1
                 if isInNotification { notificationValues += 1 }
@@ -50,5 +56,6 @@ struct JSONSize: Equatable {
         return min(position + 1, text.count)
     }
 
+    private static let tokens = Array("\"tokens\"".utf8)
     private static let notification = Array("\"notification\"".utf8)
 }

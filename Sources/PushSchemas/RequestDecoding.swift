@@ -27,12 +27,18 @@ public enum RequestDecoding {
                 throw notBinary(M.protoMessageName, value)
             }
         case .json:
-            try check(JSONSize(of: value))
+            let size = JSONSize(of: value)
+            try check(size)
+            // It would be decoded in vain, maybe up to its last byte.
+            if size.hasPlainTokens, let message: M = try mended(value) { return message }
+            let failure: String
             do {
                 return try M(jsonUTF8Bytes: BorrowedBytes(value))
             } catch {
-                return try mended(value, "\(error)")
+                failure = "\(error)"
             }
+            if let message: M = try mended(value) { return message }
+            throw notJSON(M.protoMessageName, failure)
         }
     }
 
@@ -62,24 +68,23 @@ public enum RequestDecoding {
         )
     }
 
+    private static func notJSON(_ name: String, _ text: String) -> RecordError {
+        RecordError(.valueUndecodable, "not a \(name) in JSON: \(text)")
+    }
+
     /// Decodes JSON with plain strings for tokens, or says what is wrong with it.
     ///
-    /// - Parameter failure: the words of the decoder, which know no place.
-    private static func mended<M: Message>(
-        _ value: UnsafeRawBufferPointer,
-        _ failure: String
-    ) throws(RecordError) -> M {
-        func fault(_ text: String) -> RecordError {
-            RecordError(.valueUndecodable, "not a \(M.protoMessageName) in JSON: \(text)")
-        }
+    /// - Returns: nil: there are none, and nothing is known to be wrong.
+    private static func mended<M: Message>(_ value: UnsafeRawBufferPointer) throws(RecordError) -> M? {
+        func fault(_ text: String) -> RecordError { notJSON(M.protoMessageName, text) }
         let first = value.first { $0 != 0x20 && $0 != 0x0A && $0 != 0x0D && $0 != 0x09 }
         if first != UInt8(ascii: "{"), ProtobufCursor.isWellFormed(value) {
             throw fault("looks like Protobuf: is the header content-type wrong?")
         }
-        guard let shape = JSONMessageShape.shape(of: M.protoMessageName) else { throw fault(failure) }
+        guard let shape = JSONMessageShape.shape(of: M.protoMessageName) else { return nil }
         let (inspector, found) = JSONInspector.inspect(value, shape)
         if let found { throw fault(found.text) }
-        guard !inspector.plainStrings.isEmpty else { throw fault(failure) }
+        guard !inspector.plainStrings.isEmpty else { return nil }
         do {
             return try M(jsonUTF8Bytes: inspector.withoutPlainStrings())
         } catch {

@@ -175,6 +175,16 @@ struct DecodingCostTests {
         #expect(error?.message.contains("'notification.localizations.….title' is a number") == true)
     }
 
+    @Test("Plain tokens are seen before the text is decoded, which would go wrong as late as there")
+    func hasPlainTokens() {
+        #expect(size(#"{"requestId": "tokens", "tokens": ["00ff"]}"#).hasPlainTokens)
+        #expect(size(#"{"tokens": [{"hex": "00"}, "00ff"]}"#).hasPlainTokens)
+        for text in [
+            #"{"tokens": [{"hex": "00ff"}], "requestId": "tokens"}"#, #"{"notification": {"tokens": ["00ff"]}}"#,
+            #"{"tokens": [], "x": ["00ff"]}"#, #"{"token": ["00ff"]}"#, #"["tokens", ["00ff"]]"#,
+        ] { #expect(!size(text).hasPlainTokens, "\(text)") }
+    }
+
     @Test("Lists of plain tokens that come again and again are looked through once")
     func plainTokens() {
         let lists = [String](repeating: #""tokens": ["00ff"]"#, count: 20_000).joined(separator: ", ")
