@@ -193,11 +193,16 @@ package struct NotificationTemplate: Sendable {
         let badge = overrides.badge ?? commonNumber
         let arguments = overrides.locArgs
         let alert = alerts[language]
-        // Nothing is put together that does not fit: a body may have as many bytes as a record.
-        let bytes = self.bytes(alert: alert?.bytes(arguments: arguments) ?? 0, badge)
+        // Without a body it is put together once: all of it is needed for its length.
+        let bodiless =
+            arguments.isEmpty || alert?.body != nil
+            ? nil : alert?.members(arguments: arguments, body: [], hasEllipsis: false)
+        // Else nothing is put together that does not fit: a body may have as many bytes as a record.
+        let bytes = self.bytes(alert: bodiless?.bytes.count ?? alert?.bytes(arguments: arguments) ?? 0, badge)
         guard bytes > limitBytes else {
             let whole = alert?.body?.bytes[...] ?? []
-            return assemble(alert?.members(arguments: arguments, body: whole, hasEllipsis: false), badge)
+            let members = bodiless ?? alert?.members(arguments: arguments, body: whole, hasEllipsis: false)
+            return assemble(members, badge)
         }
         guard shortens, let alert, let body = alert.body else {
             let cure = shortens ? ", and there is no body that could be cut" : "; with 'shorten' the body would be cut"

@@ -1,7 +1,9 @@
 import PushSchemas
 
 /// The alert of one language, for any number of payloads: its body is escaped once, whatever its length.
-struct TemplateAlert: Sendable {
+///
+/// A class: a copy for each payload would count references to each of its texts.
+final class TemplateAlert: Sendable {
     /// Without its body.
     private let alert: PushAlert
     /// Nil: it has none.
@@ -15,7 +17,7 @@ struct TemplateAlert: Sendable {
         var bodiless = alert
         bodiless.body = ""
         self.alert = bodiless
-        bodilessBytes = Self.members(of: bodiless, body: [], hasEllipsis: false).bytes.count
+        bodilessBytes = Self.members(of: bodiless, [], body: [], hasEllipsis: false).bytes.count
     }
 
     /// There is nothing to show.
@@ -40,17 +42,19 @@ struct TemplateAlert: Sendable {
     ///   - body: escaped.
     ///   - hasEllipsis: the body is a beginning of the whole one.
     func members(arguments: [String], body: ArraySlice<UInt8>, hasEllipsis: Bool) -> JSONMembers {
-        guard !arguments.isEmpty else { return Self.members(of: alert, body: body, hasEllipsis: hasEllipsis) }
-        var own = alert
-        own.locArgs = arguments
-        return Self.members(of: own, body: body, hasEllipsis: hasEllipsis)
+        Self.members(of: alert, arguments, body: body, hasEllipsis: hasEllipsis)
     }
 
     /// With nothing but a body it is the plain string [13].
-    private static func members(of alert: PushAlert, body: ArraySlice<UInt8>, hasEllipsis: Bool) -> JSONMembers {
+    private static func members(
+        of alert: PushAlert,
+        _ arguments: [String],
+        body: ArraySlice<UInt8>,
+        hasEllipsis: Bool
+    ) -> JSONMembers {
         var body = JSONText(escaped: body)
         if hasEllipsis { body.append(raw: EscapedBody.ellipsis) }
-        let parts = JSONMembers(of: alert, escapedBody: body)
+        let parts = JSONMembers(of: alert, arguments, escapedBody: body)
         var members = JSONMembers()
         guard !parts.isEmpty else { return members }
         members.text = JSONText(bytes: parts.bytes.count + JSONMembers.spareBytes)
@@ -68,13 +72,13 @@ extension JSONMembers {
     /// Room for what stands around the texts of an alert with a title and a body.
     fileprivate static let spareBytes = 32
 
-    fileprivate init(of alert: PushAlert, escapedBody body: JSONText) {
+    fileprivate init(of alert: PushAlert, _ arguments: [String], escapedBody body: JSONText) {
         text = JSONText(bytes: alert.title.utf8.count + body.bytes.count + Self.spareBytes)
         append("title", alert.title)
         append("subtitle", alert.subtitle)
         if !body.bytes.isEmpty { append("body") { $0.append(escaped: body) } }
         append("loc-key", alert.locKey)
-        append("loc-args", alert.locArgs)
+        append("loc-args", arguments.isEmpty ? alert.locArgs : arguments)
         append("title-loc-key", alert.titleLocKey)
         append("title-loc-args", alert.titleLocArgs)
         append("subtitle-loc-key", alert.subtitleLocKey)
