@@ -1,3 +1,4 @@
+import APNsProtocol
 import Foundation
 import PipelineCore
 import PushSchemas
@@ -57,6 +58,52 @@ struct RecordCostTests {
         #expect(bench.shard.stages.routing.unfinished == nil)
         #expect(badges(bench) == Array(0..<Self.count) + [-1])
         #expect(bench.committed()?.offset == 2 && bench.committed()?.metadata == "3;")
+    }
+
+    @Test("Finding out which tokens share a payload is work of the turn, as is making the payloads")
+    func ownValues() throws {
+        let bench = Bench { $0.outcomes = .none }
+        defer { bench.shard.leave() }
+        bench.assign(0)
+        try bench.bring([(Bench.news, Self.request)])
+        bench.shard.turn()
+        let choices = Self.count * ShardLimits.workOfChoice
+        let most = (ShardLimits.routedPerTurn - choices) / (1 + ShardLimits.workOfPayload) + 1
+        #expect(bench.shard.stages.gateway.sent == most)
+        // More tokens than a turn looks at.
+        var request = Self.request
+        let values = request.tokens[0]
+        request.tokens = .init(repeating: values, count: ShardLimits.routedPerTurn / ShardLimits.workOfChoice + 1000)
+        let other = Bench { $0.outcomes = .none }
+        defer { other.shard.leave() }
+        other.assign(0)
+        try other.bring([(Bench.news, request)])
+        other.shard.turn()
+        #expect(other.shard.stages.routing.unfinished?.plan?.isComplete == false)
+        #expect(other.shard.stages.gateway.sent == 0)
+        other.wait(milliseconds: 1)
+        #expect(other.shard.stages.gateway.sent > 0)
+    }
+
+    @Test("A payload that is copied for each token is as much work as it is long")
+    func longPayload() throws {
+        let bench = Bench { configuration in
+            configuration.outcomes = .none
+            configuration.environments[0].payloadLimitBytes = PayloadLimit.binaryIOS8
+        }
+        defer { bench.shard.leave() }
+        bench.assign(0)
+        let length = 8 * ShardLimits.payloadBytesPerUnit - 100
+        let request = PushSendRequest.with {
+            $0.payload = Data((#"{"aps":{"alert":""# + String(repeating: "x", count: length) + #""}}"#).utf8)
+            $0.packedTokens = (0..<12_000).reduce(into: Data()) { $0 += Self.token($1) }
+        }
+        try bench.bring([(Bench.news, request)])
+        bench.shard.turn()
+        let sent = bench.shard.stages.gateway.sent
+        #expect((1...(ShardLimits.routedPerTurn + ShardLimits.workAtOnce) / 8).contains(sent), "\(sent)")
+        bench.wait(milliseconds: 2000)
+        #expect(bench.shard.stages.gateway.sent == 12_000)
     }
 
     @Test("What is left of a record whose partition goes meanwhile is left to the next owner")

@@ -59,7 +59,7 @@ struct StructuredContentTests {
         }
         guard let rendered = record.rendered else { return record.notifications.map(content(at:)) }
         var found: [Int: Value] = [:]
-        for portion in rendered.portions(checksums: batch.checksums[...]) {
+        for portion in rendered.allPortions(checksums: batch.checksums[...]) {
             try rendered.begin(portion, into: batch.payloads)
             for position in portion.positions { found[position] = content(at: position) }
             rendered.end(portion, in: batch.payloads)
@@ -68,7 +68,7 @@ struct StructuredContentTests {
     }
 
     private func portions(_ batch: PreparedBatch) -> [[Int]]? {
-        batch.records.first?.rendered?.portions(checksums: batch.checksums[...]).map { Array($0.positions) }
+        batch.records.first?.rendered?.allPortions(checksums: batch.checksums[...]).map { Array($0.positions) }
     }
 
     @Test("In one language without values of tokens' own there is one payload, and no language is looked up")
@@ -140,7 +140,7 @@ struct StructuredContentTests {
         let record = try #require(batch.records.first)
         let rendered = try #require(record.rendered)
         var faults: [[Int]: String] = [:]
-        for portion in rendered.portions(checksums: batch.checksums[...]) {
+        for portion in rendered.allPortions(checksums: batch.checksums[...]) {
             do throws(RecordRefusal) {
                 try rendered.begin(portion, into: batch.payloads)
             } catch {
@@ -259,5 +259,13 @@ struct StructuredContentTests {
         let outcomes = try bench.outcomes()
         #expect(outcomes.count == 1)
         #expect(outcomes.first?.warning.isEmpty == (priority == 5))
+    }
+}
+
+extension RenderedPayloads {
+    fileprivate func allPortions(checksums: ArraySlice<UInt32>) -> [PortionPlan.Portion] {
+        var plan = plan()
+        while !plan.isComplete { #expect(goOn(&plan, most: 3) > 0) }
+        return plan.portions(checksums: checksums, most: ShardLimits.routedAtOnce)
     }
 }

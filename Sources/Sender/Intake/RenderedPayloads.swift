@@ -16,14 +16,6 @@ final class RenderedPayloads {
         var terms: ContentTerms
     }
 
-    /// Notifications with one payload, which is encoded once.
-    struct Portion: Equatable {
-        /// In ascending order.
-        var positions: ArraySlice<Int>
-        /// The payload is of the tokens' own: ``RenderedPayloads/begin(_:into:)`` makes it.
-        fileprivate(set) var variant: PayloadVariant?
-    }
-
     private let maker: PayloadMaker
     /// The template's, at hand for every answer of Redis.
     private let table: LanguageTable
@@ -33,8 +25,8 @@ final class RenderedPayloads {
     private var places: [Place] = []
     /// By position: number of the language.
     private var languages: [Int] = []
-    /// By position: values of tokens' own, and numbers that Redis told.
-    private var overrides: [Int: TokenOverrides] = [:]
+    /// By position: values of tokens' own, and numbers that Redis told. Shorter: the others have none.
+    private var overrides: [TokenOverrides?] = []
     /// The payload of the portion that is being sent, if it is of the tokens' own.
     private var ownPlace: Place?
 
@@ -73,13 +65,24 @@ final class RenderedPayloads {
     ///
     /// - Parameter overrides: the token's own values; nil: none.
     func append(_ overrides: TokenOverrides?) {
-        if let overrides { self.overrides[languages.count] = overrides }
+        if let overrides {
+            makeRoom(through: languages.count)
+            self.overrides[languages.count] = overrides
+        }
         languages.append(overrides.map { table.number(of: $0.locale) } ?? 0)
+    }
+
+    private func makeRoom(through position: Int) {
+        while overrides.count <= position { overrides.append(nil) }
+    }
+
+    private func overrides(of position: Int) -> TokenOverrides? {
+        position < overrides.count ? overrides[position] : nil
     }
 
     /// The language that the device was registered with decides about the payload.
     func wantsLanguage(_ position: Int) -> Bool {
-        asksForLanguages && (overrides.isEmpty || overrides[position]?.locale.isEmpty ?? true)
+        asksForLanguages && (overrides(of: position)?.locale.isEmpty ?? true)
     }
 
     /// Chooses the language of a notification.
@@ -91,12 +94,15 @@ final class RenderedPayloads {
     }
 
     /// The change of a token's number that a notification makes, as long as its number is not known; nil: none.
-    func badgeChange(of position: Int) -> BadgeChange? { maker.content.badgeChange(overrides: overrides[position]) }
+    func badgeChange(of position: Int) -> BadgeChange? { maker.content.badgeChange(overrides: overrides(of: position)) }
 
     /// Gives a notification the number that its token has in Redis. One that sets the number has its own.
     func foundBadge(_ number: UInt32, of position: Int) {
         guard case .add? = badgeChange(of: position) else { return }
-        overrides[position, default: TokenOverrides()].badge = number
+        makeRoom(through: position)
+        var own = overrides[position] ?? TokenOverrides()
+        own.badge = number
+        overrides[position] = own
     }
 
     /// The maker of a notification's payload whose number is known later than those of its batch; nil: it has none.
@@ -105,7 +111,7 @@ final class RenderedPayloads {
     }
 
     private func variant(of position: Int) -> PayloadVariant {
-        var own = overrides[position] ?? TokenOverrides()
+        var own = overrides(of: position) ?? TokenOverrides()
         // It has chosen the language.
         own.locale = ""
         return PayloadVariant(language: languages[position], overrides: own)
@@ -115,83 +121,32 @@ final class RenderedPayloads {
     func place(of position: Int) -> Place { ownPlace ?? places[languages[position]] }
 
     /// Makes the payload of a portion, if it is of the tokens' own. It stays until ``end(_:)``.
-    func begin(_ portion: Portion, into arena: PayloadArena) throws(RecordRefusal) {
-        if let variant = portion.variant { ownPlace = try render(variant, into: arena) }
+    func begin(_ portion: PortionPlan.Portion, into arena: PayloadArena) throws(RecordRefusal) {
+        guard portion.isOwn, let first = portion.positions.first else { return }
+        ownPlace = try render(variant(of: first), into: arena)
     }
 
     /// The portion was sent: its payload goes.
-    func end(_ portion: Portion, in arena: PayloadArena) {
+    func end(_ portion: PortionPlan.Portion, in arena: PayloadArena) {
         if let ownPlace { arena.truncate(to: ownPlace.offset) }
         ownPlace = nil
     }
 
-    /// The order of sending. A token that stands in the record several times has each of its notifications in a later
-    /// round than the one before, so that its order is kept. To be called when languages and numbers are known.
-    ///
-    /// - Parameter checksums: by position, CRC-32 of the token; equal ones count as the same token.
-    func portions(checksums: ArraySlice<UInt32>) -> [Portion] {
-        var order = Array(languages.indices)
-        let (choices, variants) = choices()
-        guard places.count + variants.count > 1, !order.isEmpty else { return Self.cut(order[...], nil) }
-        order = Self.sorted(order, by: choices, below: places.count + variants.count)
-        let rounds = TokenRounds(checksums: checksums)
-        if rounds.count > 1 { order = Self.sorted(order, by: rounds.numbers, below: rounds.count) }
-        var portions: [Portion] = []
-        var start = 0
-        for end in 1...order.count {
-            if end < order.count {
-                let (last, next) = (order[end - 1], order[end])
-                if choices[next] == choices[last], rounds[next] == rounds[last] { continue }
-            }
-            let own = choices[order[start]] - places.count
-            portions += Self.cut(order[start..<end], own < 0 ? nil : variants[own])
-            start = end
-        }
-        return portions
+    /// Begins to find the order of sending. To be called when languages and numbers are known.
+    func plan() -> PortionPlan {
+        PortionPlan(languages: languages, shared: places.count, hasOwn: !overrides.isEmpty)
     }
 
-    /// By position, the number of the payload: of its language, or behind those of its token's own values.
-    private func choices() -> (byPosition: [Int], variants: [PayloadVariant]) {
-        guard !overrides.isEmpty else { return (languages, []) }
-        var choices = languages
-        var variants: [PayloadVariant] = []
-        var numbers: [PayloadVariant: Int] = [:]
-        for position in languages.indices where overrides[position] != nil {
+    /// Looks at the next tokens of a plan.
+    ///
+    /// - Parameter most: how many; at least 1.
+    /// - Returns: the number of tokens looked at.
+    func goOn(_ plan: inout PortionPlan, most: Int) -> Int {
+        plan.look(most: most) { position in
+            guard overrides(of: position) != nil else { return nil }
             let variant = variant(of: position)
-            guard variant.overrides != TokenOverrides() else { continue }
-            let number = numbers[variant] ?? variants.count
-            if number == variants.count {
-                numbers[variant] = number
-                variants.append(variant)
-            }
-            choices[position] = places.count + number
+            return variant.overrides == TokenOverrides() ? nil : variant
         }
-        return (choices, variants)
-    }
-
-    /// Portions of no more than are routed at once.
-    private static func cut(_ positions: ArraySlice<Int>, _ variant: PayloadVariant?) -> [Portion] {
-        stride(from: positions.startIndex, to: positions.endIndex, by: ShardLimits.routedAtOnce).map { start in
-            let end = min(start + ShardLimits.routedAtOnce, positions.endIndex)
-            return Portion(positions: positions[start..<end], variant: variant)
-        }
-    }
-
-    /// Sorts positions by a number of each, and leaves those with the same in their order.
-    ///
-    /// - Parameters:
-    ///   - numbers: by position.
-    ///   - limit: above every number.
-    private static func sorted(_ positions: [Int], by numbers: [Int], below limit: Int) -> [Int] {
-        var ends = [Int](repeating: 0, count: limit)
-        for number in numbers { ends[number] += 1 }
-        for number in 1..<limit { ends[number] += ends[number - 1] }
-        var sorted = [Int](repeating: 0, count: positions.count)
-        for position in positions.reversed() {
-            ends[numbers[position]] -= 1
-            sorted[ends[numbers[position]]] = position
-        }
-        return sorted
     }
 
     private func render(_ variant: PayloadVariant, into arena: PayloadArena) throws(RecordRefusal) -> Place {

@@ -10,8 +10,10 @@ struct BatchRoute {
     let isInOrder: Bool
     /// The number of records that were routed.
     private var ended = 0
-    /// Of a record with several payloads; nil: not asked for yet.
-    var portions: [RenderedPayloads.Portion]?
+    /// The order in which the record's payloads are sent, as far as it was found; nil: not begun, or found.
+    var plan: PortionPlan?
+    /// Of a record with several payloads; nil: not known yet.
+    var portions: [PortionPlan.Portion]?
     /// The portions of the record that were routed; notifications, if it has one payload.
     var done = 0
     /// Positions within the record for which there is no payload, with the reason.
@@ -27,7 +29,7 @@ struct BatchRoute {
     var record: PreparedRecord? { ended < rows.count ? batch.records[rows[ended]] : nil }
 
     /// The next portion of the record; nil: there is none.
-    var portion: RenderedPayloads.Portion? {
+    var portion: PortionPlan.Portion? {
         guard let portions, done < portions.count else { return nil }
         return portions[done]
     }
@@ -36,6 +38,7 @@ struct BatchRoute {
     mutating func endRecord() {
         ended += 1
         done = 0
+        plan = nil
         portions = nil
         faults = []
     }

@@ -81,19 +81,19 @@ final class Routing {
     private func route(_ record: PreparedRecord, _ route: inout BatchRoute) -> Bool {
         let (batch, notifications) = (route.batch, record.notifications)
         guard let rendered = record.rendered else {
+            let most = Self.mostAtOnce(of: record, payloadBytes: record.payloadBytes)
             while route.done < notifications.count {
                 guard workLeft > 0 else { return false }
-                let part = notifications.dropFirst(route.done).prefix(ShardLimits.routedAtOnce)
-                workLeft -= part.count
+                let part = notifications.dropFirst(route.done).prefix(most)
                 route.done += part.count
                 self.route(part, of: record, batch)
             }
             return true
         }
-        if route.portions == nil { route.portions = rendered.portions(checksums: batch.checksums[notifications]) }
+        guard findPortions(of: record, rendered, &route) else { return false }
         while let portion = route.portion {
             guard workLeft > 0 else { return false }
-            workLeft -= portion.positions.count + (portion.variant == nil ? 0 : ShardLimits.workOfPayload)
+            if portion.isOwn { workLeft -= ShardLimits.workOfPayload }
             route.done += 1
             do throws(RecordRefusal) {
                 try rendered.begin(portion, into: batch.payloads)
@@ -109,6 +109,43 @@ final class Routing {
         return true
     }
 
+    /// - Returns: false: the rest of the tokens is for another turn.
+    private func findPortions(
+        of record: PreparedRecord,
+        _ rendered: RenderedPayloads,
+        _ route: inout BatchRoute
+    ) -> Bool {
+        guard route.portions == nil else { return true }
+        var plan = route.plan.take() ?? rendered.plan()
+        while !plan.isComplete {
+            guard workLeft > 0 else {
+                route.plan = plan
+                return false
+            }
+            let most = min(workLeft, ShardLimits.workAtOnce) / ShardLimits.workOfChoice + 1
+            workLeft -= rendered.goOn(&plan, most: most) * ShardLimits.workOfChoice
+        }
+        route.portions = plan.portions(
+            checksums: route.batch.checksums[record.notifications],
+            most: Self.mostAtOnce(of: record, payloadBytes: rendered.mostBytes)
+        )
+        return true
+    }
+
+    /// The work of routing one notification of a record.
+    private static func work(of record: PreparedRecord, payloadBytes: Int) -> Int {
+        var work = 1 + payloadBytes / ShardLimits.payloadBytesPerUnit
+        if record.coalescing != nil { work += ShardLimits.workOfCoalescing }
+        if record.requestKey != nil { work += ShardLimits.workOfRequestID }
+        return work
+    }
+
+    /// Most notifications of a record that are routed before the turn's work is looked at.
+    private static func mostAtOnce(of record: PreparedRecord, payloadBytes: Int) -> Int {
+        let most = ShardLimits.workAtOnce / work(of: record, payloadBytes: payloadBytes)
+        return max(1, min(ShardLimits.routedAtOnce, most))
+    }
+
     /// Routes notifications of a record that have the same payload.
     private func route(
         _ notifications: some RandomAccessCollection<Int>,
@@ -117,6 +154,7 @@ final class Routing {
     ) {
         guard let first = notifications.first else { return }
         let (payload, terms) = batch.content(of: first, in: record)
+        workLeft -= notifications.count * Self.work(of: record, payloadBytes: payload.count)
         let lanes = gateway.lanes(of: record.topic)
         let hasRefused = !record.isBroadcast && hasRefused(of: record.topic)
         let isProbed = lanes.sending != .all

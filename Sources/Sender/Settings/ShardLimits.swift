@@ -15,8 +15,17 @@ enum ShardLimits {
     static let routedPerTurn = 65_536
     /// The work of making the payload of one token, in notifications.
     static let workOfPayload = 16
+    /// The work of finding out which tokens share a payload, for each token with values of its own, in notifications.
+    static let workOfChoice = 4
+    /// The work of a notification with a coalescing key, and with a request id, beyond that of another one.
+    static let workOfCoalescing = 32
+    static let workOfRequestID = 2
+    /// Bytes of a payload that are as much work as a notification.
+    static let payloadBytesPerUnit = 256
     /// Most notifications that are routed before the turn's work is looked at.
     static let routedAtOnce = 8192
+    /// Most units of work that are routed before the turn's work is looked at.
+    static let workAtOnce = routedPerTurn / 4
     /// Batches that wait for token state; the next is looked up while one is encoded.
     static let preparedBatches = 6
     /// Batches among `preparedBatches` that the live reader may fill; the others are for lagging topics.
