@@ -213,6 +213,17 @@ final class Stages {
         gateway.use(changed)
     }
 
+    // MARK: Turns
+
+    /// Lets stages work that do a slice in each turn of the event loop.
+    func beginTurn() {
+        lookup.beginTurn()
+        routing.beginTurn()
+    }
+
+    /// Stages have work for the next turn.
+    var isUnfinished: Bool { routing.unfinished != nil || lookup.isUnfinished || outcomes.isReady }
+
     // MARK: Rules of several stages
 
     /// The topic's bundle has a certificate now.

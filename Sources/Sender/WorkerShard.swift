@@ -192,8 +192,8 @@ package final class WorkerShard {
         defer { isTurning = false }
         clients.producer.poll(timeoutMilliseconds: 0)
         if stages.group.revocation != nil || isDraining { stages.live.serveGroup(keepsMessages: !isDraining) }
+        stages.beginTurn()
         stages.lookup.ask()
-        stages.routing.beginTurn()
         moveOn()
         var batches = 0
         var bytes = 0
@@ -221,7 +221,7 @@ package final class WorkerShard {
         // Afterwards, for requests that only waited for room in the lanes.
         if stages.coalescing.release() { stages.gateway.pump(isMoreAtHand: isMoreAtHand) }
         stages.outcomes.beginTurn()
-        if hasRead || isMoreAtHand || stages.routing.unfinished != nil || stages.outcomes.isReady { turnSoon() }
+        if hasRead || isMoreAtHand || stages.isUnfinished { turnSoon() }
     }
 
     /// Schedules another turn after sockets and Redis got theirs. Not with `execute`: an event loop of NIO runs tasks

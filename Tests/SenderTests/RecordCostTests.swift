@@ -1,5 +1,6 @@
 import APNsProtocol
 import Foundation
+import NIOEmbedded
 import PipelineCore
 import PushSchemas
 import Testing
@@ -104,6 +105,42 @@ struct RecordCostTests {
         #expect((1...(ShardLimits.routedPerTurn + ShardLimits.workAtOnce) / 8).contains(sent), "\(sent)")
         bench.wait(milliseconds: 2000)
         #expect(bench.shard.stages.gateway.sent == 12_000)
+    }
+
+    /// A request that asks Redis about each token twice.
+    private static let asking = PushSendRequest.with {
+        $0.notification.badge.add = 1
+        $0.packedTokens = (0..<5000).reduce(into: Data()) { $0 += token($1) }
+    }
+
+    @Test("A record that asks Redis for much asks in several turns, and each notification is counted once")
+    func asking() throws {
+        let eventLoop = EmbeddedEventLoop()
+        let redis = ScriptedRedis(on: eventLoop)
+        let bench = Bench(on: eventLoop, redis: redis) { $0.outcomes = .none }
+        defer { bench.shard.leave() }
+        bench.assign(0)
+        try bench.bring([(Bench.news, Self.asking)])
+        bench.shard.turn()
+        let counted = (ShardLimits.askedPerTurn - 5000 + ShardLimits.workOfBadge - 1) / ShardLimits.workOfBadge
+        #expect(redis.badgeKeys.count == counted && bench.shard.stages.lookup.isUnfinished)
+        bench.wait(milliseconds: 2000)
+        #expect(badges(bench) == .init(repeating: 1, count: 5000) && redis.badgeKeys.count == 5000)
+    }
+
+    @Test("What Redis had no room for is asked again, beside what is still to be asked for the first time")
+    func askingAgain() throws {
+        let eventLoop = EmbeddedEventLoop()
+        let redis = ScriptedRedis(on: eventLoop)
+        let bench = Bench(on: eventLoop, redis: redis) { $0.outcomes = .none }
+        defer { bench.shard.leave() }
+        bench.assign(0)
+        redis.badgeRefusals = .init(repeating: .notSent(reason: "no room"), count: 100)
+        try bench.bring([(Bench.news, Self.asking)])
+        bench.wait(milliseconds: 500)
+        #expect(bench.gateway.payloads.isEmpty && redis.badgeKeys.count == 4900)
+        bench.wait(milliseconds: 2000)
+        #expect(badges(bench) == .init(repeating: 1, count: 5000) && redis.badgeKeys.count == 5000)
     }
 
     @Test("What is left of a record whose partition goes meanwhile is left to the next owner")

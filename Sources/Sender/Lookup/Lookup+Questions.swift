@@ -14,6 +14,30 @@ extension Lookup {
 
         var isEmpty: Bool { tokens.isEmpty && requests.isEmpty && badges.isEmpty }
         var count: Int { tokens.count + requests.count + badges.count }
+
+        /// Takes the next questions in their order: all, unless that is more work than is left.
+        mutating func take(_ workLeft: inout Int) -> Questions {
+            let work =
+                tokens.count + requests.count * ShardLimits.workOfRequest + badges.count * ShardLimits.workOfBadge
+            guard work > workLeft else {
+                workLeft -= work
+                defer { self = Questions() }
+                return self
+            }
+            var part = Questions()
+            part.tokens = Self.take(from: &tokens, work: 1, &workLeft)
+            part.requests = Self.take(from: &requests, work: ShardLimits.workOfRequest, &workLeft)
+            part.badges = Self.take(from: &badges, work: ShardLimits.workOfBadge, &workLeft)
+            return part
+        }
+
+        private static func take(from indices: inout [Int], work: Int, _ workLeft: inout Int) -> [Int] {
+            guard workLeft > 0 else { return [] }
+            let part = Array(indices.prefix((workLeft + work - 1) / work))
+            indices.removeFirst(part.count)
+            workLeft -= part.count * work
+            return part
+        }
     }
 
     /// The questions of a batch. With a complete filter, only its tokens are asked for.

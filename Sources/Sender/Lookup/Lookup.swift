@@ -32,6 +32,8 @@ final class Lookup {
     /// The entries may have changed since topics were last looked for that can pass.
     var mayPass = true
     private(set) var counters = LookupCounters()
+    /// Work left for this turn, in questions about tokens.
+    private var workLeft = ShardLimits.askedPerTurn
     private var isClosed = false
 
     /// A batch and the state of its look-up.
@@ -51,6 +53,8 @@ final class Lookup {
         var unanswered: Questions?
         /// The questions that were, or are to be, asked last; nil: none is known.
         var asked: Questions?
+        /// The questions among `asked` that are for another turn.
+        var unsent = Questions()
         /// Records that have not gone on; nil: none has.
         var rest: [Int]?
         /// The time before which nothing is asked again; nil: at any time.
@@ -64,8 +68,18 @@ final class Lookup {
             if case .known = state { true } else { false }
         }
 
+        /// Something may be asked about the batch.
+        var isOpen: Bool {
+            switch state {
+            case .needed: true
+            case .asked: !unsent.isEmpty
+            case .known: false
+            }
+        }
+
         func skipLookup() {
             batch.isWithoutState = true
+            unsent = Questions()
             state = .known
         }
     }
@@ -112,10 +126,18 @@ final class Lookup {
 
     // MARK: Asking
 
-    /// Asks about every batch that needs it.
+    /// Lets the stage ask anew: a turn of the event loop begins.
+    func beginTurn() { workLeft = ShardLimits.askedPerTurn }
+
+    /// The work for this turn was done before everything was asked.
+    var isUnfinished: Bool { workLeft <= 0 && entries.contains(where: \.isOpen) }
+
+    /// Asks about every batch that needs it, in their order and as far as the turn's work goes.
     func ask() {
         let now = clock()
-        for entry in entries {
+        for entry in entries where entry.isOpen {
+            guard workLeft > 0 else { return }
+            if let tokens, case .asked = entry.state { goOn(tokens, of: entry) }
             guard case .needed = entry.state, entry.askAgainAt.map({ $0 <= now }) ?? true else { continue }
             guard let tokens else {
                 entry.state = .known
@@ -194,9 +216,16 @@ final class Lookup {
         }
         entry.unanswered = Questions()
         entry.askAgainAt = nil
-        if !questions.tokens.isEmpty { look(up: questions.tokens, of: entry, tokens) }
-        for index in questions.requests { askForRepetition(tokens, of: entry, index) }
-        for index in questions.badges { changeBadge(tokens, of: entry, index) }
+        entry.unsent = questions
+        goOn(tokens, of: entry)
+    }
+
+    /// Sends the next questions about a batch.
+    private func goOn(_ tokens: TokenTable, of entry: Entry) {
+        let part = entry.unsent.take(&workLeft)
+        if !part.tokens.isEmpty { look(up: part.tokens, of: entry, tokens) }
+        for index in part.requests { askForRepetition(tokens, of: entry, index) }
+        for index in part.badges { changeBadge(tokens, of: entry, index) }
     }
 
     private func look(up indices: [Int], of entry: Entry, _ table: TokenTable) {

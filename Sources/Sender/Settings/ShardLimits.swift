@@ -26,6 +26,12 @@ enum ShardLimits {
     static let routedAtOnce = 8192
     /// Most units of work that are routed before the turn's work is looked at.
     static let workAtOnce = routedPerTurn / 4
+    /// Work of asking Redis in one turn: one of the units is the question about a token. What is left is asked in the
+    /// next.
+    static let askedPerTurn = 16_384
+    /// The work of asking whether a request has arrived, and of counting a badge.
+    static let workOfRequest = 2
+    static let workOfBadge = 4
     /// Batches that wait for token state; the next is looked up while one is encoded.
     static let preparedBatches = 6
     /// Batches among `preparedBatches` that the live reader may fill; the others are for lagging topics.
