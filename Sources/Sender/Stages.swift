@@ -222,7 +222,9 @@ final class Stages {
     }
 
     /// Stages have work for the next turn.
-    var isUnfinished: Bool { routing.unfinished != nil || lookup.isUnfinished || outcomes.isReady }
+    var isUnfinished: Bool {
+        routing.unfinished != nil || lookup.isUnfinished || coalescing.isUnfinished || outcomes.isReady
+    }
 
     // MARK: Rules of several stages
 

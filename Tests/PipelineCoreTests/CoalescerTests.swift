@@ -181,6 +181,23 @@ import Testing
         coalescer.forget(assignment: 1, [(1, subject(1))])
         #expect(coalescer.due(start).due.map(\.ticket) == [2])
     }
+
+    @Test("Of many that are due the first comers go first, as many as are asked for, and the rest next")
+    func most() {
+        var coalescer = Coalescer(patience: .seconds(5))
+        for ticket in 1...5 as ClosedRange<UInt64> {
+            // The later it comes, the earlier it is let go.
+            let wait = Coalescer.Wait(.lane(topic: 0, number: Int(ticket)), until: 1)
+            _ = coalescer.comes(request(ticket, at: 10), subject(ticket), start, .none, [wait])
+        }
+        #expect(!coalescer.hasClosed)
+        for number in (1...5).reversed() { coalescer.passed(.lane(topic: 0, number: number), upTo: 1) }
+        var tickets: [[UInt64]] = []
+        while coalescer.hasClosed {
+            tickets.append(coalescer.takeDue(now: start, unixSeconds: 0, most: 2).due.map(\.ticket))
+        }
+        #expect(tickets == [[1, 2], [3, 4], [5]] && coalescer.isEmpty)
+    }
 }
 
 private func subject(_ number: UInt64) -> Coalescer.Subject {

@@ -1,4 +1,5 @@
 import APNsProtocol
+import BelfrySupport
 import Foundation
 import NIOEmbedded
 import PipelineCore
@@ -141,6 +142,32 @@ struct RecordCostTests {
         #expect(bench.gateway.payloads.isEmpty && redis.badgeKeys.count == 4900)
         bench.wait(milliseconds: 2000)
         #expect(badges(bench) == .init(repeating: 1, count: 5000) && redis.badgeKeys.count == 5000)
+    }
+
+    @Test("Coalesced requests that are due together go in several turns")
+    func coalesced() throws {
+        let bench = Bench { $0.outcomes = .none }
+        defer { bench.shard.leave() }
+        bench.assign(0)
+        let count = 4 * ShardLimits.dueAtOnce
+        let request = PushSendRequest.with {
+            $0.coalescingKey = "k"
+            $0.packedTokens = (0..<count).reduce(into: Data()) { $0 += Self.token($1) }
+        }
+        bench.group.cachedEnd = 1
+        try bench.bring([(Bench.news, request)])
+        var (waiting, most) = (0, 0)
+        for _ in 0..<2000 {
+            bench.eventLoop.advanceTime(by: .socketTurn)
+            let now = bench.shard.stages.coalescing.count
+            most = max(most, waiting - now)
+            waiting = now
+        }
+        // A tick may have its turn beside another one.
+        #expect((1...2 * ShardLimits.dueAtOnce).contains(most), "\(most)")
+        bench.wait(milliseconds: 6000)
+        #expect(bench.gateway.payloads.count == count)
+        #expect(!bench.shard.stages.coalescing.isUnfinished)
     }
 
     @Test("What is left of a record whose partition goes meanwhile is left to the next owner")

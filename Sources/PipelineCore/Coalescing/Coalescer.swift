@@ -232,12 +232,20 @@ public struct Coalescer: Sendable {
         if queues[gate]?.isEmpty ?? false { queues[gate] = nil }
     }
 
+    /// Groups are closed that ``takeDue(now:unixSeconds:most:)`` has left.
+    public var hasClosed: Bool { !groups.isEmpty && !closed.isEmpty }
+
     /// Takes the requests that are due.
-    public mutating func takeDue(now: MonotonicTime, unixSeconds: Int64) -> Settled {
+    ///
+    /// - Parameter most: groups to take; the others are left for the next call.
+    public mutating func takeDue(now: MonotonicTime, unixSeconds: Int64, most: Int = .max) -> Settled {
         while let number = deadlines.next(upTo: now) { lift(.backlog, of: number) }
         while let number = windows.next(upTo: now) { lift(.window, of: number) }
         var settled = Settled()
-        for number in closed {
+        // The groups opened first go first, in whichever call.
+        if closed.count > most { closed.sort() }
+        let taken = closed.prefix(most)
+        for number in taken {
             guard let group = remove(number) else { continue }
             var isDecided = false
             for request in group.candidates.reversed() {
@@ -258,7 +266,11 @@ public struct Coalescer: Sendable {
                 }
             }
         }
-        closed.removeAll(keepingCapacity: true)
+        if taken.count < closed.count {
+            closed.removeFirst(taken.count)
+        } else {
+            closed.removeAll(keepingCapacity: true)
+        }
         settled.due.sort { $0.ticket < $1.ticket }
         settled.superseded.sort()
         settled.expired.sort()

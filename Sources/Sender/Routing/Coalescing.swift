@@ -197,13 +197,20 @@ final class Coalescing {
 
     // MARK: Going on
 
-    /// Releases the requests that nothing holds any more.
+    /// Requests are left that nothing holds any more.
+    var isUnfinished: Bool { machine.hasClosed }
+
+    /// Releases the requests that nothing holds any more, as many as one turn may.
     ///
     /// - Returns: true if a request went to the lanes.
     func release() -> Bool {
         guard !machine.isEmpty else { return false }
         for gate in machine.gates { machine.passed(gate, upTo: position(of: gate)) }
-        let settled = machine.takeDue(now: now, unixSeconds: settings.unixMilliseconds() / 1000)
+        let settled = machine.takeDue(
+            now: now,
+            unixSeconds: settings.unixMilliseconds() / 1000,
+            most: ShardLimits.dueAtOnce
+        )
         end(settled.superseded, .superseded)
         end(settled.expired, .expired)
         for due in settled.due { askOrSend(due) }

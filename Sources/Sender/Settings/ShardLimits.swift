@@ -20,6 +20,8 @@ enum ShardLimits {
     /// The work of a notification with a coalescing key, and with a request id, beyond that of another one.
     static let workOfCoalescing = 32
     static let workOfRequestID = 2
+    /// Most groups of coalesced requests that end in one turn.
+    static let dueAtOnce = 2048
     /// Bytes of a payload that are as much work as a notification.
     static let payloadBytesPerUnit = 256
     /// Most notifications that are routed before the turn's work is looked at.
