@@ -196,16 +196,16 @@ package final class WorkerShard {
         stages.lookup.ask()
         moveOn()
         var batches = 0
-        var bytes = 0
+        var work = 0
         var isMoreAtHand = false
         while canTakeBatch(lanes: ShardLimits.liveBatches), !isMoreAtHand {
             let read = stages.live.read(now: now)
-            guard let bytesRead = read.bytes else { break }
+            guard let workDone = read.work else { break }
             if let batch = read.batch { add(batch) }
             moveOn()
             batches += 1
-            bytes += bytesRead
-            isMoreAtHand = batches == ShardLimits.batchesPerTurn || bytes >= ShardLimits.bytesPerTurn
+            work += workDone
+            isMoreAtHand = batches == ShardLimits.batchesPerTurn || work >= ShardLimits.bytesPerTurn
             // The stages are full most of the time when there is a backlog; only a standstill counts as blocked.
             blockedSince = nil
         }

@@ -218,6 +218,23 @@ struct RecordCostTests {
         #expect(bench.shard.stages.intake.counters.records == 8)
     }
 
+    @Test("A record that cannot be used in place counts as several that can")
+    func decodedBytes() throws {
+        let bench = Bench { $0.outcomes = .none }
+        defer { bench.shard.leave() }
+        bench.assign(0)
+        let request = PushSendRequest.with {
+            $0.notification.alert.body = String(repeating: "x", count: 300_000)
+            $0.notification.shorten = true
+            $0.packedTokens = Self.token(0)
+        }
+        try bench.bring(.init(repeating: (Bench.news, request), count: 8))
+        bench.shard.turn()
+        #expect(bench.shard.stages.intake.counters.records == 2, "two batches of one")
+        bench.wait(milliseconds: 2000)
+        #expect(bench.gateway.payloads.count == 8)
+    }
+
     @Test("Tokens that are wrong in turns are put into words once for each reason")
     func alternatingFaults() {
         var faults = TokenFaults()

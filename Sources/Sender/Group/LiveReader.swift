@@ -49,9 +49,9 @@ final class LiveReader {
 
     /// Feeds the next batch, or what is left of one.
     ///
-    /// - Returns: the notifications read, as many as one prepared batch takes; `bytes` is nil if there was nothing to
-    ///   read, else those of the records looked at.
-    func read(now: MonotonicTime) -> (batch: PreparedBatch?, bytes: Int?) {
+    /// - Returns: the notifications read, as many as one prepared batch takes; `work` is nil if there was nothing to
+    ///   read, else that of the records looked at, in bytes.
+    func read(now: MonotonicTime) -> (batch: PreparedBatch?, work: Int?) {
         guard let leftover = next() else { return (nil, nil) }
         let batch = leftover.batch
         var index = leftover.next
@@ -71,12 +71,12 @@ final class LiveReader {
             feed.feedLive(message, at: index, of: partition)
             if partition.endsNearStretch(bytes: message.recordBytes) { jump(in: partition) }
         }
-        let bytes = intake.seenBytes
+        let work = intake.seenWork
         let prepared = intake.end()
         if index < batch.count {
             leftovers.insert(Leftover(batch: batch, next: index, partitions: leftover.partitions), at: 0)
         }
-        return (prepared, bytes)
+        return (prepared, work)
     }
 
     /// Polls the consumer while nothing is taken in, so that the group's events come.

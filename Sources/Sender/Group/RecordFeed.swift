@@ -108,7 +108,7 @@ final class RecordFeed {
         if let next = partition.liveNext, offset < next { return }
         partition.moveLive(to: offset + 1)
         do throws(RecordRefusal) {
-            let request = try classifier.decode(message)
+            let request = try decode(message)
             let found = classifier.findTopic(of: message, environment: request.environment, salt: partition.salt)
             // Records below that were read before the commit.
             if let placement, offset >= partition.doneBelow { look(at: message, found, placement) }
@@ -208,7 +208,7 @@ final class RecordFeed {
     ) {
         let feed: TopicFeed
         do throws(RecordRefusal) {
-            let request = try classifier.decode(message)
+            let request = try decode(message)
             let found = classifier.findTopic(of: message, environment: request.environment, salt: partition.salt)
             feed = self.feed(of: found, message, request.environment, in: partition, isBehind: true)
             let isDiscarded = isDiscarded(message, found)
@@ -274,6 +274,14 @@ final class RecordFeed {
     }
 
     // MARK: Both
+
+    private func decode(_ message: KafkaMessageView) throws(RecordRefusal) -> SendRequestView {
+        var isInPlace = false
+        defer { if !isInPlace { intake.countDecoding(message) } }
+        let request = try classifier.decode(message)
+        isInPlace = !request.ownsStorage
+        return request
+    }
 
     private func feed(
         of found: Classifier.Found,

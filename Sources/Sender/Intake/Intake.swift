@@ -30,7 +30,9 @@ final class Intake {
     private var unixSeconds: Int64 = 0
     private var now = MonotonicTime(nanoseconds: 0)
     /// Bytes of the records of `source` looked at and of those taken in, and the feeds of the latter.
-    private(set) var seenBytes = 0
+    private var seenBytes = 0
+    /// The work of the records looked at, in bytes of records that are used in place.
+    private(set) var seenWork = 0
     private var takenBytes = 0
     private var takers: [TopicFeed] = []
     /// Notifications that ended without being sent since ``begin(_:now:)``.
@@ -67,14 +69,23 @@ final class Intake {
     }
 
     /// Counts a record that is being looked at, taken in or not.
-    func countSeen(_ message: KafkaMessageView) { seenBytes += message.memoryBytes }
+    func countSeen(_ message: KafkaMessageView) {
+        seenBytes += message.memoryBytes
+        seenWork += message.memoryBytes
+    }
+
+    /// Counts that a record was not used in place: each byte of JSON, of a structured notification or of what a token
+    /// has of its own is some work.
+    func countDecoding(_ message: KafkaMessageView) {
+        seenWork += message.memoryBytes * (ShardLimits.workOfDecoding - 1)
+    }
 
     /// Notifications of the batch being made, and those that ended meanwhile without being sent.
     var preparedCount: Int { (batch?.count ?? 0) + ended }
 
     /// The batch being made takes no more records.
     var hasEnough: Bool {
-        preparedCount >= ShardLimits.notificationsPerBatch || seenBytes >= ShardLimits.bytesPerBatch
+        preparedCount >= ShardLimits.notificationsPerBatch || seenWork >= ShardLimits.bytesPerBatch
     }
 
     /// Ends the batch; nil: none of its notifications is to be sent.
@@ -83,6 +94,7 @@ final class Intake {
             batch = nil
             source = nil
             seenBytes = 0
+            seenWork = 0
             takenBytes = 0
             takers.removeAll(keepingCapacity: true)
         }

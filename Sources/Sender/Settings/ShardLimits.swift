@@ -11,6 +11,8 @@ enum ShardLimits {
     static let bytesPerBatch = 1 << 20
     /// Bytes of records from which on no further batch is taken in before the event loop gets its turn.
     static let bytesPerTurn = 2 << 20
+    /// A byte of a record that cannot be used in place counts as so many of one that can.
+    static let workOfDecoding = 4
     /// Work of routing in one turn, in notifications. What is left goes on in the next.
     static let routedPerTurn = 65_536
     /// The work of making the payload of one token, in notifications.
