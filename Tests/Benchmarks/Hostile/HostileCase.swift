@@ -33,6 +33,7 @@ enum HostileCase: String, CaseIterable, Sendable {
     case alternatingFaults = "alternating-faults"
     case emptyTokens = "empty-tokens"
     case packedTokens = "packed-tokens"
+    case countedBadges = "counted-badges"
     // Renderers.
     case shortenedBadges = "shortened-badges"
     case ownArguments = "own-arguments"
@@ -98,6 +99,10 @@ enum HostileCase: String, CaseIterable, Sendable {
             value.repeats([0x2A, 0], upTo: bytes)
         case .packedTokens:
             value.field(3, Self.payload)
+            value.field(6, random.bytes((bytes - value.bytes.count - 8) / 32 * 32))
+        case .countedBadges:
+            value.field(1, random.bytes(8).map { $0 & 0x3F | 0x40 })
+            value.field(13, Self.message { $0.field(2, Self.message { $0.number(2, 2) }) })
             value.field(6, random.bytes((bytes - value.bytes.count - 8) / 32 * 32))
         case .shortenedBadges:
             let body = String(repeating: "a long text ", count: bytes / 2 / 12)
