@@ -82,6 +82,7 @@ final class Stages {
             filters: clients.filters,
             memory: memoryBudget,
             eventLoop: eventLoop,
+            unixMilliseconds: settings.unixMilliseconds,
             logger: logger
         )
         let gateway = Gateway(

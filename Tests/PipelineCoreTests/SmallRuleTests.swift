@@ -26,19 +26,21 @@ import Testing
         #expect(TombstoneRule.isDead(registeredAt: nil, missingAt: 100))
     }
 
-    @Test("A tombstone is dated by the earlier one of two clocks, the witness' less the refusal's age")
+    @Test("A tombstone is dated by the earliest of the clocks, each less the refusal's age")
     func tombstoneDates() {
-        func date(_ refusedAt: UInt32, age: Duration = .zero, witness: Int64) -> UInt32 {
-            TombstoneRule.date(refusedAt: refusedAt, age: age, witness: witness)
+        func date(_ refusedAt: UInt32, age: Duration = .zero, own: Int64 = .max, witness: Int64) -> UInt32 {
+            TombstoneRule.date(refusedAt: refusedAt, age: age, clocks: [own, witness])
         }
         #expect(date(1000, witness: 1_000_999) == 1000)
-        #expect(date(1000, age: .seconds(500), witness: 1_500_000) == 1000, "both clocks are right")
-        #expect(date(1000, age: .seconds(500), witness: 9_000_000) == 1000, "the witness is ahead")
-        #expect(date(9000, age: .seconds(500), witness: 1_500_000) == 1000, "this one is ahead")
+        #expect(date(1000, age: .seconds(500), own: 1_500_000, witness: 1_500_000) == 1000, "both clocks are right")
+        #expect(date(1000, age: .seconds(500), own: 1_500_000, witness: 9_000_000) == 1000, "the witness is ahead")
+        #expect(date(9000, age: .seconds(500), own: 9_500_000, witness: 1_500_000) == 1000, "this one is ahead")
+        #expect(date(9000, age: .seconds(500), own: 1_500_000, witness: 8_500_000) == 1000, "this one was ahead")
         #expect(date(9000, age: .milliseconds(1), witness: 1_000_000) == 999)
         #expect(date(.max, witness: 1_000_000) == 1000)
         #expect(date(1000, age: .seconds(2), witness: 1000) == 0)
         #expect(date(.max, witness: .max) == .max)
+        #expect(TombstoneRule.date(refusedAt: 1000, age: .seconds(2), clocks: []) == 1000)
     }
 
     @Test("Back-off doubles up to its cap and never falls below its floor")

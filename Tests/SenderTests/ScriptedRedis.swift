@@ -40,6 +40,8 @@ final class ScriptedRedis: RedisPipeline {
     var clock: Int64 = 0
     /// The last registration of every token, UNIX seconds; 0: it knows of none. A tombstone is newer, or is not taken.
     var registeredAt: Int64 = 0
+    /// Refuses the next tombstones, each with the first of these.
+    var tombstoneRefusals: [RedisError] = []
     /// Times of the tombstones that it was told of, UNIX seconds.
     private(set) var tombstones: [Int] = []
     /// But for those for the number of a tag's buckets.
@@ -120,6 +122,7 @@ final class ScriptedRedis: RedisPipeline {
             let call = WrittenCommand(keyCount: keyCount, argumentCount: argumentCount, write)
             let seconds = call.number(4) ?? 0
             tombstones.append(seconds)
+            if !tombstoneRefusals.isEmpty { return refuse(tombstoneRefusals.removeFirst(), completion) }
             let isDead = Int64(seconds) > registeredAt
             let death = isDead ? [Int64(seconds), Int64(call.number(5) ?? 0)] : [0, 0]
             answer(.integers([registeredAt] + death + [0, 1]), completion)

@@ -24,9 +24,16 @@ struct TombstoneWriterTests {
     /// The times of the tombstones for a token that was refused a good second before it was believed.
     ///
     /// - Parameters:
-    ///   - clock: that of the worker, which stands still, UNIX seconds.
+    ///   - clock: that of the worker at the refusal, UNIX seconds.
+    ///   - later: the same when the refusal is believed; nil: it went on.
     ///   - witness: that of Redis when it is asked, UNIX seconds.
-    private func tombstones(clock: Int64, witness: Int64) throws -> [Int] {
+    ///   - corrected: that of the worker when the first writing has failed; nil: none fails.
+    private func tombstones(
+        clock: Int64,
+        later: Int64? = nil,
+        witness: Int64,
+        corrected: Int64? = nil
+    ) throws -> [Int] {
         let eventLoop = EmbeddedEventLoop()
         let redis = ScriptedRedis(on: eventLoop)
         let bench = Bench(on: eventLoop, redis: redis)
@@ -37,9 +44,15 @@ struct TombstoneWriterTests {
         bench.assign(0)
         try bench.bring((Bench.news, [1, 9]))
         bench.wait(milliseconds: 1000)
+        bench.setClock(unixSeconds: later ?? clock + 2)
+        if corrected != nil { redis.tombstoneRefusals = [.maybeExecuted(reason: "the connection was lost")] }
         try bench.bring((Bench.news, [2]))
         bench.wait(milliseconds: 1000)
         #expect(try bench.shard.addTopic(Bench.news).health.trust.through == 1)
+        if let corrected {
+            bench.setClock(unixSeconds: corrected)
+            bench.wait(milliseconds: 5000)
+        }
         return redis.tombstones
     }
 
@@ -53,6 +66,21 @@ struct TombstoneWriterTests {
     func clockAhead() throws {
         let times = try tombstones(clock: 1_600_000_000, witness: 1_500_000_010)
         #expect(times == [1_500_000_008] || times == [1_500_000_009])
+    }
+
+    @Test("Where the worker's clock was ahead and is set back, that time counts, though Redis' clock is ahead")
+    func clockSetBack() throws {
+        let times = try tombstones(clock: 1_600_000_000, later: 1_500_000_010, witness: 1_700_000_000)
+        #expect(times == [1_500_000_008] || times == [1_500_000_009])
+    }
+
+    @Test("A tombstone that is written again is dated again: by a clock that was set back meanwhile, and never later")
+    func datedAgain() throws {
+        let ahead = Int64(1_600_000_000)
+        let times = try tombstones(clock: ahead, witness: 1_700_000_000, corrected: 1_500_000_010)
+        #expect(times.count == 2 && times.first == 1_600_000_000 && (times.last ?? .max) <= 1_500_000_010)
+        let again = try tombstones(clock: ahead, witness: 1_700_000_000, corrected: 1_650_000_000)
+        #expect(again == [1_600_000_000, 1_600_000_000])
     }
 
     /// Without the memory of accepted tokens.

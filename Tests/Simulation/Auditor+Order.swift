@@ -217,6 +217,17 @@ extension Auditor {
         return published + options.filterMaxAge < time
     }
 
+    /// A worker's tombstone comes to Redis. It would outweigh registrations until its time.
+    ///
+    /// The earlier of the worker's clock and Redis' dates it: only where both are ahead its time may be.
+    ///
+    /// - Parameter seconds: UNIX seconds.
+    func dated(_ seconds: UInt32, by worker: SimulatedWorker) {
+        let earlier = min(worker.unixSeconds, world.redis.unixSeconds)
+        let limit = max(earlier, Int64(World.unixSeconds(now)))
+        check(Int64(seconds) <= limit, 5, "a tombstone by \(worker.name) lies ahead")
+    }
+
     /// A worker's tombstone is in Redis.
     func tombstoned(_ key: [UInt8], by worker: SimulatedWorker) {
         guard let token = world.tokens.byKey[key] else { return check(false, 5, "a tombstone for a token of nobody") }

@@ -31,6 +31,8 @@ final class SimulatedWorker {
     /// As the group knows it.
     var member: Int { consumer.number }
     var isRunning: Bool { shard != nil }
+    /// The time of day by its clock.
+    var unixSeconds: Int64 { wallClock.unixMilliseconds / 1000 }
     /// It has no room for all bundles of its world.
     var isNarrow: Bool { consumer.traits.limits != nil }
 

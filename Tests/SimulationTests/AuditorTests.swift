@@ -238,6 +238,21 @@ import Testing
         #expect(auditor.violation?.invariant == 5)
     }
 
+    @Test(
+        "Invariant 5 is broken by a tombstone that lies ahead, unless the worker's clock and Redis' both do",
+        arguments: [(0, 0, 0), (70, 0, 0), (0, 3000, 0), (-70, -3000, 0), (70, 3000, 70), (3000, 70, 70)]
+    )
+    func tombstoneAhead(worker seconds: Int, redis: Int64, allowed: UInt32) {
+        let worker = worker()
+        worker.jump(seconds: seconds)
+        world.redis.skewSeconds = redis
+        let now = World.unixSeconds(world.clock.now)
+        auditor.dated(now + allowed, by: worker)
+        #expect(auditor.violation == nil)
+        auditor.dated(now + allowed + 1, by: worker)
+        #expect(auditor.violation?.invariant == 5)
+    }
+
     @Test("Invariant 7 is broken by more in flight than allowed")
     func memory() {
         auditor.options.inFlight = 0

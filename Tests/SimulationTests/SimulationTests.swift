@@ -123,6 +123,14 @@ import Testing
     }
 
     @Test(
+        "Known seeds of mistakes about clocks pass: a worker's is a minute ahead where that of Redis is hours ahead",
+        arguments: [10512, 13934, 16516, 16530, 16894, 19038] as [UInt64]
+    )
+    func knownMistakesAboutClocks(seed: UInt64) {
+        #expect(World(WorldPlan(seed: seed, features: Self.withRefusals)).run().violation == nil)
+    }
+
+    @Test(
         "Known seeds pass: a peer that allows no stream and falls silent while its topic is only probed",
         arguments: [70469, 83786] as [UInt64]
     )

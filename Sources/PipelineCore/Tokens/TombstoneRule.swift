@@ -12,16 +12,18 @@ public enum TombstoneRule {
 
     /// The time of a tombstone for a token that a gateway has refused, UNIX seconds.
     ///
-    /// A tombstone from a clock that is ahead would outweigh all registrations until that time. So two clocks date it,
-    /// and the earlier one counts: that of this process, and a witness' time less the refusal's age. It is never later
-    /// than the witness' present. One that is too early silences nobody, and the next refusal makes another.
+    /// A tombstone from a clock that is ahead would outweigh all registrations until that time. So the earliest time
+    /// counts: that of the refusal as it was noted, and the present of each clock less the refusal's age. The tombstone
+    /// lies ahead of none of these clocks, not even of one that was set back since the refusal. One that is too early
+    /// silences nobody, and the next refusal makes another.
     ///
     /// - Parameters:
-    ///   - refusedAt: the time of the refusal by this process' clock, UNIX seconds.
-    ///   - age: the time since the refusal when the witness was asked, by a clock that nobody sets.
-    ///   - witness: the answer of another machine's clock, UNIX milliseconds.
-    public static func date(refusedAt: UInt32, age: Duration, witness: Int64) -> UInt32 {
-        let witnessed = witness - Int64(clamping: age.wholeNanoseconds / 1_000_000)
-        return min(refusedAt, UInt32(clamping: witnessed / 1000))
+    ///   - refusedAt: the time of the refusal as it was noted, UNIX seconds.
+    ///   - age: the time since the refusal, by a clock that nobody sets.
+    ///   - clocks: the present by this process' clock and those of other machines, UNIX milliseconds.
+    public static func date(refusedAt: UInt32, age: Duration, clocks: [Int64]) -> UInt32 {
+        guard let earliest = clocks.min() else { return refusedAt }
+        let milliseconds = earliest - Int64(clamping: age.wholeNanoseconds / 1_000_000)
+        return min(refusedAt, UInt32(clamping: milliseconds / 1000))
     }
 }

@@ -21,7 +21,7 @@ final class TombstoneWriter {
         var checksum: UInt32
         /// 1 or more; see ``TopicHealth/tokenRefused(shard:_:now:random:)``. Of no use for one that is proven.
         var ticket: UInt64
-        /// UNIX seconds, by this process' clock.
+        /// UNIX seconds, by this process' clock. Once the tombstone is dated, that date.
         var refusedAt: UInt32
         /// The same moment by the event loop's clock, which nobody sets.
         var loopTime: MonotonicTime
@@ -43,13 +43,14 @@ final class TombstoneWriter {
     private let filters: DeadTokenSets?
     private let memory: ShardMemory
     private let eventLoop: any EventLoop
+    private let unixMilliseconds: () -> Int64
     private let logger: Logger
     private var fresh: [Refused] = []
     /// Refusals by topic, in the order of their tickets.
     private var pending: [Int32: [Refused]] = [:]
     private var proven: [Refused] = []
-    /// Writes that failed and are made again together: while Redis is away, all do.
-    private var failed: [(TombstoneWriter) -> Void] = []
+    /// Refusals whose writes failed, and are made again together: while Redis is away, all do.
+    private var failed: [Refused] = []
     private var refusals: LineBudget
     private var isClosed = false
 
@@ -59,6 +60,7 @@ final class TombstoneWriter {
         filters: DeadTokenSets?,
         memory: ShardMemory,
         eventLoop: any EventLoop,
+        unixMilliseconds: @escaping () -> Int64,
         logger: Logger
     ) {
         self.tokens = tokens
@@ -66,6 +68,7 @@ final class TombstoneWriter {
         self.filters = filters
         self.memory = memory
         self.eventLoop = eventLoop
+        self.unixMilliseconds = unixMilliseconds
         self.logger = logger
         refusals = LineBudget(burst: 10, perSecond: 1, now: MonotonicTime(eventLoop.now))
     }
@@ -114,30 +117,34 @@ final class TombstoneWriter {
         guard let tokens else { return end(refused) }
         let tag = refused.token.withUnsafeBytes { tokens.tag(of: $0, checksum: refused.checksum) }
         let age = refused.loopTime.elapsed(until: MonotonicTime(eventLoop.now))
+        // The time that a gateway names owes nothing to this process' clock.
+        var clocks = refused.isProven ? [] : [unixMilliseconds()]
         tokens.redis.readClock(slot: refused.topic.tokens.keys.slot(tag: tag)) { [weak self] result in
             guard let self else { return }
             switch result {
-            case .success(let witness):
-                write(refused, at: TombstoneRule.date(refusedAt: refused.refusedAt, age: age, witness: witness))
-            case .failure(let error) where error.isMissingRight:
-                // No right to TIME: better a date by one clock than no tombstone.
-                write(refused, at: refused.refusedAt)
-            case .failure(let error):
-                failed(refused, error) { $0.write(refused) }
+            case .success(let witness): clocks.append(witness)
+            // No right to TIME: better a date by one clock than no tombstone.
+            case .failure(let error) where error.isMissingRight: break
+            case .failure(let error): return failed(refused, error)
             }
+            var dated = refused
+            dated.refusedAt = TombstoneRule.date(refusedAt: refused.refusedAt, age: age, clocks: clocks)
+            writeDated(dated)
         }
     }
 
-    /// - Parameter seconds: UNIX seconds. A repetition has the same: a later one might outweigh a registration that
-    ///   came meanwhile.
-    private func write(_ refused: Refused, at seconds: UInt32) {
+    /// Writes a tombstone whose date is ``Refused/refusedAt``.
+    ///
+    /// A repetition is dated again, never later than before: a later date might outweigh a registration that came
+    /// meanwhile.
+    private func writeDated(_ refused: Refused) {
         guard !isClosed else { return }
         guard let tokens else { return end(refused) }
         let change = TokenChange(
             environment: refused.topic.environment,
             bundleID: refused.topic.bundleID,
             token: refused.token,
-            kind: .tombstone(at: seconds, refused.isProven ? .feedback : .invalid)
+            kind: .tombstone(at: refused.refusedAt, refused.isProven ? .feedback : .invalid)
         )
         tokens.make(change, in: refused.topic.tokens) { [weak self] result in
             guard let self else { return }
@@ -146,12 +153,12 @@ final class TombstoneWriter {
                 if refused.isProven, facts.isDead { onDead(refused) }
                 publisher.publish(change, facts) { [weak self] in self?.putIntoFilter(change, facts, of: refused) }
             case .failure(let error):
-                failed(refused, error) { $0.write(refused, at: seconds) }
+                failed(refused, error)
             }
         }
     }
 
-    private func failed(_ refused: Refused, _ error: RedisError, _ again: @escaping (TombstoneWriter) -> Void) {
+    private func failed(_ refused: Refused, _ error: RedisError) {
         guard !error.isLastingRefusal else {
             if let passedOver = refusals.take(now: MonotonicTime(eventLoop.now)) {
                 var metadata = refused.metadata(error)
@@ -160,7 +167,7 @@ final class TombstoneWriter {
             }
             return end(refused)
         }
-        failed.append(again)
+        failed.append(refused)
         guard failed.count == 1 else { return }
         logger.warning("tombstone could not be written", metadata: refused.metadata(error))
         // The writes may run twice.
@@ -168,9 +175,9 @@ final class TombstoneWriter {
     }
 
     private func writeFailed() {
-        let writes = failed
+        let again = failed
         failed = []
-        for write in writes { write(self) }
+        for refused in again { write(refused) }
     }
 
     /// Puts the tombstone into the filter before the shard's memory of the token may go.
