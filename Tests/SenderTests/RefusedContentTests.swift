@@ -27,7 +27,7 @@ struct RefusedContentTests {
     private mutating func refuse(_ token: UInt32, for reason: String = "a", of feed: UInt32 = 1, at seconds: Int64) {
         let reference = NotificationReference(assignment: feed, record: 2, token: token)
         let refusal = RecordRefusal(reason: reason, detail: "")
-        _ = refused.add(reference, status: 7, refusal, now: at(seconds))
+        refused.add(reference, status: 7, refusal, now: at(seconds)) { .first }
         let open = Int(Self.count) - done.count
         if let letter = refused.takeRecord(of: reference, reason: reason, ifComplete: open) { take(letter) }
     }

@@ -136,4 +136,28 @@ struct RefusedPublicationTests {
         #expect(bench.shard.report().barred == 0 && bench.shard.stages.outcomes.unacknowledged == 0)
         #expect(bench.committed()?.offset == 2)
     }
+
+    @Test("Done behind one whose outcome is refused is not named as done: who takes over sends both, in order")
+    func doneBehindRefused() throws {
+        let bench = Bench { $0.outcomes = .none }
+        defer { bench.shard.leave() }
+        bench.producer.objection = { $0.topic == "push.outcomes" ? Self.notAuthorized : nil }
+        bench.assign(0)
+        let request = PushSendRequest.with {
+            $0.packedTokens = Data(repeating: 7, count: 32)
+            $0.report = .all
+        }
+        try bench.bring([(Bench.news, request)])
+        try bench.bring((Bench.news, [7]))
+        bench.wait(milliseconds: 5000)
+        #expect(bench.shard.report().barred == 1)
+        #expect(try bench.laggards() == [Bench.hash(Bench.news): 0])
+        let committed = try #require(bench.committed())
+        let metadata = try PositionMetadata(decoding: committed.metadata, committedOffset: committed.offset)
+        #expect(committed.offset == 2 && metadata.laggards.allSatisfy(\.done.isEmpty))
+        bench.producer.objection = { _ in nil }
+        bench.wait(milliseconds: 31_000)
+        #expect(bench.committed()?.offset == 2)
+        #expect(try bench.laggards().isEmpty)
+    }
 }

@@ -173,7 +173,6 @@ extension Auditor {
             3,
             "\(member.name) has committed \(partition), which it does not have"
         )
-        committedAt[partition] = now
         checkProgress(meant, of: partition, by: member)
         let stored = world.broker.partitions[Int(partition)]
         var place = auditedEnd[partition] ?? 0

@@ -118,23 +118,41 @@ extension Auditor {
     /// has no registered tokens.
     func checkGivenUp(_ number: Int, at time: VirtualTime) {
         guard !world.hasClockJumps else { return }
-        let record = world.plan.records[notifications[number].record]
-        let isStranger = record.form == .withoutCertificate
-        let gap = options.certificateGaps.first { !isStranger && $0.topic == record.topic }
+        let isStranger = world.plan.records[notifications[number].record].form == .withoutCertificate
+        let gap = certificateGap(of: number)
         check(
             isStranger || gap != nil && !options.hasRegistrations,
             10,
             "\(name(number)) is given up, though its bundle has a certificate, or registered tokens"
         )
-        // Nobody has missed it before a first record came, or while it was there.
-        let first = world.plan.records.first { isStranger ? $0.form == record.form : $0.topic == record.topic }
-        let missedAt = World.start + max(first?.time ?? 0, gap?.from ?? 0)
-        // Wall clocks tell milliseconds.
         check(
-            missedAt + options.certificateGrace <= time + .milliseconds(2),
+            isGraceOver(for: number, at: time),
             10,
             "\(name(number)) is given up before the grace for its certificate is over"
         )
+    }
+
+    /// A worker may have ended it for want of a certificate, though the brokers took no dead letter or outcome of it.
+    func mayBeGivenUp(_ number: Int) -> Bool {
+        certificateGap(of: number) != nil && !options.hasRegistrations
+            && (world.hasClockJumps || isGraceOver(for: number, at: now))
+    }
+
+    /// The time without a certificate of a topic that has one at others.
+    private func certificateGap(of number: Int) -> WorldPlan.CertificateGap? {
+        let record = world.plan.records[notifications[number].record]
+        guard record.form != .withoutCertificate else { return nil }
+        return options.certificateGaps.first { $0.topic == record.topic }
+    }
+
+    private func isGraceOver(for number: Int, at time: VirtualTime) -> Bool {
+        let record = world.plan.records[notifications[number].record]
+        let isStranger = record.form == .withoutCertificate
+        // Nobody has missed it before a first record came, or while it was there.
+        let first = world.plan.records.first { isStranger ? $0.form == record.form : $0.topic == record.topic }
+        let missedAt = World.start + max(first?.time ?? 0, certificateGap(of: number)?.from ?? 0)
+        // Wall clocks tell milliseconds.
+        return missedAt + options.certificateGrace <= time + .milliseconds(2)
     }
 
     /// A worker and a topic.

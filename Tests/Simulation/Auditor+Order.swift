@@ -4,18 +4,10 @@ import PipelineCore
 
 /// Invariants 3, 4 and 5: duplicates have a cause, order holds for each token, and the dead are left alone.
 extension Auditor {
-    /// An outcome that lay at the broker for less before a commit may not have been acknowledged when that was made.
-    private static let acknowledgement = VirtualTime.milliseconds(500)
-
     func assigned(_ member: SimulatedConsumer, _ partition: Int32) {
         let committed = world.broker.committed[partition]
         let done = CommittedPosition(committed, options)
-        owners[partition] = Ownership(
-            member: member.number,
-            since: now,
-            done: done,
-            doneAsOf: committedAt[partition] ?? 0
-        )
+        owners[partition] = Ownership(member: member.number, since: now, done: done)
     }
 
     func released(_ member: SimulatedConsumer, _ partitions: [Int32]) {
@@ -51,7 +43,7 @@ extension Auditor {
             let isKnown = isKnownDead(token, at: fetch.time)
             check(!isKnown, 5, "\(name(number)) was sent, though its token was dead when the record was read")
         }
-        noteOrder(of: number, token: token, wasAccepted: wasAccepted, by: owner)
+        noteOrder(of: number, token: token, wasAccepted: wasAccepted)
     }
 
     /// Checks that a done notification is not sent again. It was done when the worker got the partition, or the worker
@@ -88,14 +80,15 @@ extension Auditor {
         return position?.covers(offset, token: number - firstOf[record], topic: topic) ?? false
     }
 
-    func noteOrder(of number: Int, token: Int, wasAccepted: Bool, by owner: Ownership) {
+    func noteOrder(of number: Int, token: Int, wasAccepted: Bool) {
         let key = world.plan.records[notifications[number].record].coalescingKey
         let newest = sequences[token][key].newest
-        // One with an outcome, or that was refused before, is sent again because that was not committed. Of one with a
-        // coalescing key nobody may have heard that it was superseded, and outcomes for a summary nobody hears of.
+        // One with an outcome, or that was refused or given up before, is sent again because that was not committed. Of
+        // one with a coalescing key nobody may have heard that it was superseded, and outcomes for a summary nobody
+        // hears of.
         let isFirst =
             !wasAccepted && notifications[number].outcomeAt == nil && !notifications[number].wasRefused
-            && !asksForSummary(number)
+            && !asksForSummary(number) && !mayBeGivenUp(number)
         if isAcceptanceKnown, !tokens[token].isExempt, isFirst, key == 0 {
             check(
                 number > newest,
@@ -104,7 +97,6 @@ extension Auditor {
             )
         }
         sequences[token][key].last = number
-        sequences[token][key].isLastReopened = wasAccepted && wasLeftOpen(number, by: owner)
         sequences[token][key].newest = max(newest, number)
         let stamped = sequences[token][key].newestStamped
         if stamped < 0 || isNewer(number, than: stamped) { sequences[token][key].newestStamped = number }
@@ -131,7 +123,6 @@ extension Auditor {
                 // So may whatever no stored position says is done, once its partition has moved.
                 let partition = Int(world.partition(ofRecord: notifications[sequence.newest].record))
                 guard !isOpen(sequence.newest, committed[partition]) else { continue }
-                guard !sequence.isLastReopened else { continue }
                 // Refused, it was as good as done when the newer one was; only its dead letter was not there yet.
                 guard !notifications[sequence.last].wasRefused else { continue }
                 // Requests that waited together went by their stamps, others by their offsets.
@@ -142,13 +133,6 @@ extension Auditor {
                 )
             }
         }
-    }
-
-    /// Its outcome came to the broker after the position that its owner began with, as when the broker was away until
-    /// the partition had to be given back: then it goes again, behind newer ones that were done without a word.
-    private func wasLeftOpen(_ number: Int, by owner: Ownership) -> Bool {
-        guard let outcomeAt = notifications[number].outcomeAt else { return false }
-        return owner.doneAsOf < outcomeAt + Self.acknowledgement
     }
 
     /// A committed position does not say that it is done: the next owner sends it again, behind older ones.

@@ -63,8 +63,6 @@ final class Auditor {
         var last = -1
         var newest = -1
         var newestStamped = -1
-        /// The last one had been accepted before, and had to be sent again: see ``Auditor/wasLeftOpen(_:by:)``.
-        var isLastReopened = false
     }
 
     /// The owner of a partition.
@@ -73,8 +71,6 @@ final class Auditor {
         var since: VirtualTime
         /// Position that was committed when the partition came: done already.
         var done: CommittedPosition?
-        /// The time at which that was committed.
-        var doneAsOf: VirtualTime = 0
         /// Position that was committed last since then.
         var last: CommittedPosition?
     }
@@ -103,8 +99,6 @@ final class Auditor {
     /// Of each token and coalescing key, what was published.
     var published: [[Int]: [Int]] = [:]
     var owners: [Int32: Ownership] = [:]
-    /// The time of the last commit, by partition.
-    var committedAt: [Int32: VirtualTime] = [:]
     /// Everything below was found to be accounted for, by partition.
     var auditedEnd: [Int32: Int] = [:]
     /// The last fetch of a record: when, and by whom.

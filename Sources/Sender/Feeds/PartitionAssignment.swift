@@ -340,7 +340,7 @@ final class PartitionAssignment {
             limitBytes: metadataLimitBytes,
             edition: isMixed ? PositionMetadata.unknownEdition : edition
         ) { [feeds] hash, limit in
-            feeds[hash]?.doneRanges(limit: limit) ?? DoneRanges()
+            feeds[hash]?.claimDoneRanges(limit: limit) ?? DoneRanges()
         }
         if isHeld { position.unnamed += 1 }
         return position

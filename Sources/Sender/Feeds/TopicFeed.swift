@@ -16,8 +16,9 @@ final class TopicFeed {
     private(set) var sharers: [TopicAccount] = []
     unowned let partition: PartitionAssignment
     private(set) var ledger: TopicLedger
-    /// Unacknowledged publications about its notifications, and requests on their way into Redis.
-    private(set) var unacknowledged = 0
+    private var claims: DoneClaims
+    /// The round of the publication that is ending now.
+    private var endingRound: DoneClaims.Round?
     /// Records that were sent without token state.
     var sentWithoutState = RecordMarks()
     /// Keys of records with a request id, while those are remembered; see ``RequestFingerprint/key(requestID:)``.
@@ -61,6 +62,7 @@ final class TopicFeed {
         self.account = account
         self.partition = partition
         self.ledger = ledger
+        claims = DoneClaims(ledger.alreadyDone)
         self.budget = budget
     }
 
@@ -181,12 +183,12 @@ final class TopicFeed {
         return summaries.settle(offset, token: token, outcome)
     }
 
-    /// The done ranges that a commit may name.
+    /// The done ranges that the commit in the making names.
     ///
     /// - Parameter limit: stop after this many runs.
-    func doneRanges(limit: Int) -> DoneRanges {
+    func claimDoneRanges(limit: Int) -> DoneRanges {
         trimSources()
-        let ranges = ledger.doneRanges(limit: limit)
+        let ranges = claims.claim(ledger.doneRanges(limit: limit))
         return summaries.firstBegun.map(ranges.dropping(from:)) ?? ranges
     }
 
@@ -263,8 +265,24 @@ final class TopicFeed {
         unrememberedRequests = unrememberedRequests.filter { offset <= $0.value }
     }
 
-    func publicationBegun() { unacknowledged += 1 }
-    func publicationEnded() { unacknowledged -= 1 }
+    /// Unacknowledged publications about its notifications, and requests on their way into Redis.
+    var unacknowledged: Int { claims.unacknowledged }
+
+    /// - Parameter cause: the round of the publication that it is a part of; nil: of that which is ending, if any.
+    func beginPublication(after cause: DoneClaims.Round? = nil) -> DoneClaims.Round {
+        claims.begin(after: cause ?? endingRound)
+    }
+
+    /// Ends a publication.
+    ///
+    /// - Parameter follow: begins what follows from it, and marks done what is.
+    func endPublication(_ round: DoneClaims.Round, then follow: () -> Void = {}) {
+        let outer = endingRound
+        endingRound = round
+        follow()
+        endingRound = outer
+        claims.end(round)
+    }
 
     /// Ends the feed; its records no longer count towards the limits.
     func end() {
@@ -334,6 +352,7 @@ final class TopicFeed {
         requestKeys.forget(before: first)
         badges.forget(before: first)
         if hasReports { reports.forget(before: first) }
+        if let offset = ledger.cursor ?? ledger.frontier.nextOffset { claims.forget(below: offset) }
         if !summaries.isEmpty { summaries.forget(below: ledger.cursor ?? .max) }
     }
 

@@ -25,6 +25,8 @@ final class BadgeReturns {
 
     private struct Return {
         var change: Change
+        /// Nil: the feed is over.
+        var round: DoneClaims.Round?
         var onEnd: () -> Void
     }
 
@@ -64,8 +66,8 @@ final class BadgeReturns {
     ///   ``close()``.
     func takeBack(_ change: Change, then onEnd: @escaping () -> Void) {
         guard counts else { return onEnd() }
-        open[change.reference] = Return(change: change, onEnd: onEnd)
-        feeds[change.reference.assignment]?.publicationBegun()
+        let round = feeds[change.reference.assignment]?.beginPublication()
+        open[change.reference] = Return(change: change, round: round, onEnd: onEnd)
         send(change)
     }
 
@@ -133,8 +135,8 @@ final class BadgeReturns {
 
     private func end(_ reference: NotificationReference) {
         guard let ended = open.removeValue(forKey: reference) else { return }
-        feeds[reference.assignment]?.publicationEnded()
-        ended.onEnd()
+        guard let round = ended.round, let feed = feeds[reference.assignment] else { return ended.onEnd() }
+        feed.endPublication(round, then: ended.onEnd)
     }
 }
 

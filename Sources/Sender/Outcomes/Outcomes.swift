@@ -217,7 +217,7 @@ final class Outcomes {
     func deadLetter(_ reference: NotificationReference, status: UInt16, _ refusal: RecordRefusal, now: MonotonicTime) {
         guard let feed = feeds[reference.assignment], !isSettled(reference, in: feed) else { return }
         // The feed has something to wait for until the publication.
-        if refusals.add(reference, status: status, refusal, now: now) { feed.publicationBegun() }
+        refusals.add(reference, status: status, refusal, now: now) { feed.beginPublication() }
         let open = feed.remaining(of: reference.record)
         if let refused = refusals.takeRecord(of: reference, reason: refusal.reason, ifComplete: open) {
             publish(refused)
@@ -238,8 +238,9 @@ final class Outcomes {
 
     private func publish(_ refused: RefusedContent.Refused) {
         guard let feed = feeds[refused.feed] else { return }
-        defer { feed.publicationEnded() }
-        publish(.some(refused.tokens), of: refused.record, feed, refused.refusal, status: refused.status)
+        feed.endPublication(refused.round) {
+            publish(.some(refused.tokens), of: refused.record, feed, refused.refusal, status: refused.status)
+        }
     }
 
     private func publish(

@@ -28,6 +28,7 @@ struct Publication: Sendable {
     /// After the broker refused the size, a smaller one. An outcome that is cut goes without the texts of the request's
     /// producer.
     var form = DeadLetter.Form.whole
+    var round = DoneClaims.Round.first
 
     /// The form after a refusal; nil: there is no smaller one.
     var smallerForm: DeadLetter.Form? {

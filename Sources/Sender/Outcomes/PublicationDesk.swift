@@ -67,8 +67,8 @@ final class PublicationDesk {
     // MARK: Inputs
 
     func publish(_ publication: Publication, of feed: TopicFeed) {
-        feed.publicationBegun()
         var publication = publication
+        publication.round = feed.beginPublication()
         publication.decidedAtMilliseconds = settings.unixMilliseconds()
         let destination = Destination(publication)
         lines[destination.rawValue].add(table.insert(publication))
@@ -96,8 +96,7 @@ final class PublicationDesk {
         lines[Destination(publication).rawValue].acknowledged()
         table.remove(number)
         guard let feed = feeds[publication.feed] else { return }
-        feed.publicationEnded()
-        onAcknowledged(publication, feed)
+        feed.endPublication(publication.round) { onAcknowledged(publication, feed) }
     }
 
     /// Forgets feeds that are over: the topics' next owners come to their own outcomes.
@@ -153,7 +152,7 @@ final class PublicationDesk {
         guard let feed, let origin = reread(publication.record, of: feed) else {
             // The feed is over, and the topic's next owner comes to its own outcome; or the notification has its
             // outcome already.
-            feeds[publication.feed]?.publicationEnded()
+            feeds[publication.feed]?.endPublication(publication.round)
             table.remove(number)
             return 1
         }
@@ -241,7 +240,7 @@ final class PublicationDesk {
             var further = publication
             further.content = content
             further.form = .further
-            feed.publicationBegun()
+            further.round = feed.beginPublication(after: publication.round)
             lines[destination].add(table.insert(further))
         }
     }

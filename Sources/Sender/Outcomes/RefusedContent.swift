@@ -15,6 +15,7 @@ struct RefusedContent {
         var tokens: TokenRuns
         var status: UInt16
         var refusal: RecordRefusal
+        var round: DoneClaims.Round
     }
 
     /// The longest wait of a record's first dead letter for further refusals. A second one waits for all of them, if
@@ -36,6 +37,7 @@ struct RefusedContent {
         var status: UInt16
         var refusal: RecordRefusal
         var since: MonotonicTime
+        var round: DoneClaims.Round
         /// Former refusals of the record are in a dead letter.
         var hasLetter = false
     }
@@ -44,18 +46,27 @@ struct RefusedContent {
 
     var isEmpty: Bool { entries.isEmpty }
 
-    /// - Returns: true if no other of its record and reason waits.
+    /// - Parameter begin: begins the publication; called if no other refusal of the record waits for this reason.
     mutating func add(
         _ reference: NotificationReference,
         status: UInt16,
         _ refusal: RecordRefusal,
-        now: MonotonicTime
-    ) -> Bool {
+        now: MonotonicTime,
+        begin: () -> DoneClaims.Round
+    ) {
         let key = Key(reference, refusal.reason)
-        let isFirst = entries[key]?.tokens.isEmpty ?? true
-        entries[key, default: Entry(tokens: [], status: status, refusal: refusal, since: now)].tokens
-            .insert(reference.token)
-        return isFirst
+        if let entry = entries[key] {
+            if entry.tokens.isEmpty { entries[key]?.round = begin() }
+            entries[key]?.tokens.insert(reference.token)
+        } else {
+            entries[key] = Entry(
+                tokens: [reference.token],
+                status: status,
+                refusal: refusal,
+                since: now,
+                round: begin()
+            )
+        }
     }
 
     /// Takes the refusals of one record if none of its other notifications is open.
@@ -118,7 +129,8 @@ extension RefusedContent.Refused {
             record: key.place.record,
             tokens: tokens,
             status: entry.status,
-            refusal: entry.refusal
+            refusal: entry.refusal,
+            round: entry.round
         )
     }
 }

@@ -24,6 +24,7 @@ final class RequestMemory {
         /// The number of the token's hash tag.
         var tag: Int
         var reference: NotificationReference
+        var round: DoneClaims.Round
     }
 
     /// A token of a topic. The few that share a checksum wait for each other.
@@ -90,9 +91,9 @@ final class RequestMemory {
                 fingerprint: RequestFingerprint(token: token, key: key),
                 checksum: checksum,
                 tag: tokens?.tag(of: token, checksum: checksum) ?? 0,
-                reference: reference
+                reference: reference,
+                round: feed.beginPublication()
             )
-            feed.publicationBegun()
             sendWrite(of: writes.add(entry, of: Token(topic: topic.index, checksum: checksum)))
         }
     }
@@ -171,7 +172,6 @@ final class RequestMemory {
         // Before it is done: its offset is known until then.
         if !isInRedis { feed?.addUnrememberedRequest(entry.reference.record, checksum: entry.checksum) }
         onRemembered(entry.fingerprint, entry.topic)
-        feed?.publicationEnded()
-        outcomes.settle(entry.reference, entry.outcome)
+        feed?.endPublication(entry.round) { outcomes.settle(entry.reference, entry.outcome) }
     }
 }
