@@ -1,5 +1,3 @@
-import Glibc
-
 extension PushType {
     /// Infers the push type of a payload whose request names none.
     ///
@@ -81,27 +79,19 @@ private struct ApsKeys: OptionSet {
 
     /// The text of a key that makes a payload something else than an alert is in it, or is written in escapes.
     private static func mayTell(_ payload: UnsafeRawBufferPointer) -> Bool {
-        if has(UInt8(ascii: "-"), in: payload, where: { payload.has("content", at: $0 - 7) }) { return true }
-        if has(UInt8(ascii: "v"), in: payload, where: { payload.has("\"event\"", at: $0 - 2) }) { return true }
-        // Letters of keys are U+002D to U+007A; those with accents are above, and are common in texts.
-        return has(UInt8(ascii: "\\"), in: payload) { place in
-            payload.has(#"\u00"#, at: place) && place + 4 < payload.count
-                && (UInt8(ascii: "2")...UInt8(ascii: "7")).contains(payload[place + 4])
-        }
-    }
-
-    /// A byte is in the payload at an offset that fulfils a condition.
-    private static func has(
-        _ byte: UInt8,
-        in payload: UnsafeRawBufferPointer,
-        where fulfils: (_ offset: Int) -> Bool
-    ) -> Bool {
-        guard let base = payload.baseAddress else { return false }
-        var start = 0
-        while let found = memchr(base + start, Int32(byte), payload.count - start) {
-            let offset = UnsafeRawPointer(found) - base
-            if fulfils(offset) { return true }
-            start = offset + 1
+        for (place, byte) in payload.enumerated() {
+            switch byte {
+            case UInt8(ascii: "-"):
+                if payload.has("content", at: place - 7) { return true }
+            case UInt8(ascii: "v"):
+                if payload.has("\"event\"", at: place - 2) { return true }
+            case UInt8(ascii: "\\"):
+                // Letters of keys are U+002D to U+007A; those with accents are above, and are common in texts.
+                guard payload.has(#"\u00"#, at: place), place + 4 < payload.count else { continue }
+                if (UInt8(ascii: "2")...UInt8(ascii: "7")).contains(payload[place + 4]) { return true }
+            default:
+                continue
+            }
         }
         return false
     }
@@ -119,7 +109,9 @@ private struct ApsKeys: OptionSet {
 extension UnsafeRawBufferPointer {
     /// The bytes of a text stand at an offset.
     fileprivate func has(_ text: StaticString, at offset: Int) -> Bool {
-        guard let baseAddress, offset >= 0, text.utf8CodeUnitCount <= count - offset else { return false }
-        return memcmp(baseAddress + offset, text.utf8Start, text.utf8CodeUnitCount) == 0
+        text.withUTF8Buffer { text in
+            offset >= 0 && text.count <= count - offset
+                && text.indices.allSatisfy { self[offset + $0] == text[$0] }
+        }
     }
 }
