@@ -59,6 +59,6 @@ extension Auditor {
 
     /// Retention took the record, or an operator may have skipped it.
     private func isBadExcused(_ entry: SimulatedBroker.Stored) -> Bool {
-        isDeleted(firstOf[entry.ordinal]) || world.hasPositionsByHand
+        isDeleted(firstOf[entry.ordinal]) || world.hasPositionsByHand || mayBeUnread(firstOf[entry.ordinal])
     }
 }

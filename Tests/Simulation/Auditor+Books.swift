@@ -24,12 +24,12 @@ extension Auditor {
     ///
     /// - Parameter time: when the worker gave it.
     func stored(_ outcome: PushOutcome, by worker: Int, producedAt time: VirtualTime) {
-        let stored = world.broker.partitions[Int(outcome.sourcePartition)]
-        let place = world.broker.place(of: outcome.sourceOffset, in: outcome.sourcePartition)
-        guard place < stored.count, stored[place].record.offset == outcome.sourceOffset,
-            Int(outcome.tokenIndex) < tokenCount(of: stored[place].ordinal)
-        else { return check(false, 1, "an outcome names \(outcome.sourcePartition)@\(outcome.sourceOffset)") }
-        let record = stored[place].ordinal
+        let meant = recordMeant(at: outcome.sourceOffset, of: outcome.sourcePartition, by: worker) { entry in
+            World.requestID(entry.ordinal, world.plan.records[entry.ordinal]) == outcome.requestID
+        }
+        guard let record = meant?.ordinal, Int(outcome.tokenIndex) < tokenCount(of: record) else {
+            return check(false, 1, "an outcome names \(outcome.sourcePartition)@\(outcome.sourceOffset)")
+        }
         guard outcome.kind != .summary else {
             return storedSummary(outcome, of: record, by: worker, producedAt: time)
         }
@@ -204,7 +204,7 @@ extension Auditor {
 
     private func checkDone(_ number: Int, _ word: String) {
         let entry = notifications[number]
-        if entry.outcomeAt != nil || isExcused(number) { return }
+        if entry.outcomeAt != nil || isExcused(number) || mayBeUnread(number) { return }
         guard !options.publishesAll else {
             return check(false, 1, "\(name(number)) is \(word), but its outcome is not stored")
         }
@@ -220,7 +220,8 @@ extension Auditor {
         for (partition, stored) in world.broker.partitions.enumerated() {
             let committed = world.broker.committed[Int32(partition)]?.offset ?? 0
             check(
-                stored.isEmpty || !options.sick.isEmpty || committed == world.broker.end(of: Int32(partition)),
+                stored.isEmpty || !options.sick.isEmpty || committed == world.broker.end(of: Int32(partition))
+                    || isBeyondCut(Int32(partition)),
                 1,
                 "partition \(partition) ends at \(world.broker.end(of: Int32(partition))), committed is \(committed)"
             )
@@ -244,6 +245,7 @@ extension Auditor {
                 "retention took notifications, and no worker has counted them"
             )
         }
+        check(world.cutsCounted == 0 || world.broker.cut != nil, 1, "a worker counts a log as cut that was not")
         closeOrder()
         closeBadges()
     }

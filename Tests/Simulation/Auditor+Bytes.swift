@@ -69,6 +69,8 @@ extension Auditor {
         let place = world.broker.place(of: max(first, world.broker.low[Int(partition)]), in: partition)
         for entry in stored[place...].prefix(while: { $0.record.offset < next })
         where world.topic(of: entry.ordinal) == feed.hash && (!isProbe || !isDiscarded(entry.ordinal)) {
+            // The shard has the record that was there before, if any.
+            guard !isReplacement(firstOf[entry.ordinal]) else { continue }
             held.add(bytes(of: entry))
         }
     }

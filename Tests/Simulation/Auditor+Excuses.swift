@@ -14,8 +14,11 @@ extension Auditor {
         return offset < world.broker.beginnings[Int(world.partition(ofRecord: record))]
     }
 
-    /// It is lost by somebody's will: retention, or an operator.
-    func isExcused(_ number: Int) -> Bool { notifications[number].isSkipped || isDeleted(number) }
+    /// It is lost by somebody's will: retention, or an operator. Or Kafka has lost it, or its place in the log, and
+    /// the client could not know.
+    func isExcused(_ number: Int) -> Bool {
+        notifications[number].isSkipped || isDeleted(number) || mayBeUnread(number) && !world.isCutKnown
+    }
 
     /// Its topic never recovers.
     func isSick(_ number: Int) -> Bool { sickness(of: number)?.settles == false }

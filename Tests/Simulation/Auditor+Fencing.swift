@@ -115,14 +115,11 @@ extension Auditor {
             let offset = header("source-offset").flatMap({ Int64($0) }),
             world.broker.partitions.indices.contains(Int(partition))
         else { return check(false, 8, "a dead letter without its source") }
-        let stored = world.broker.partitions[Int(partition)]
-        let place = world.broker.place(of: offset, in: partition)
-        guard place < stored.count, stored[place].record.offset == offset else {
-            return check(false, 8, "a dead letter names \(partition)@\(offset)")
-        }
+        let meant = recordMeant(at: offset, of: partition, by: letter.worker) { $0.record.value == letter.value }
+        guard let meant else { return check(false, 8, "a dead letter names \(partition)@\(offset)") }
         // A producer that breaks, or an assignment that begins anew, may repeat it.
         guard holds(.deadLetters), !world.hasBrokenProducers, let owner = owners[partition] else { return }
-        let record = stored[place].ordinal
+        let record = meant.ordinal
         // Refusals of content wait for each other for a time, and not while their topic stops.
         let isRefusedContent = world.plan.records[record].refusal != nil && reason.hasPrefix("gateway-status")
         let most = isRefusedContent ? 4 : 1
@@ -132,7 +129,7 @@ extension Auditor {
         check(count <= most, 8, "record \(record) has \(count) dead letters: \(reason)")
         let key = [letter.worker, Int(owner.since), record]
         deadLetterBytes[key, default: 0] += letter.value.count
-        let bytes = stored[place].record.value?.count ?? 0
+        let bytes = meant.record.value?.count ?? 0
         let isSmall = deadLetterBytes[key, default: 0] <= (most + 1) * bytes
         check(isSmall, 8, "dead letters of record \(record) are larger than \(most + 1) times it")
     }

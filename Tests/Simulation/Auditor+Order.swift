@@ -83,6 +83,8 @@ extension Auditor {
     func noteOrder(of number: Int, token: Int, wasAccepted: Bool) {
         let key = world.plan.records[notifications[number].record].coalescingKey
         let newest = sequences[token][key].newest
+        // It was passed unread, and is read after all: because the partition has moved, or was set back.
+        if number < newest, isReplacement(number) { tokens[token].isExempt = true }
         // One with an outcome, or that was refused or given up before, is sent again because that was not committed. Of
         // one with a coalescing key nobody may have heard that it was superseded, and outcomes for a summary nobody
         // hears of.
@@ -108,7 +110,8 @@ extension Auditor {
 
     func closeOrder() {
         // Set back by hand, what was superseded is sent, and what superseded it is remembered.
-        guard isAcceptanceKnown, options.dedupeWindow == 0 || !world.hasPositionsByHand else { return }
+        let isSetBack = world.hasPositionsByHand || world.broker.cut?.isMended == true
+        guard isAcceptanceKnown, options.dedupeWindow == 0 || !isSetBack else { return }
         // A lost outcome keeps an older notification open while a newer one is done. After a crash only the older goes
         // again.
         guard !world.hasBrokenProducers else { return }

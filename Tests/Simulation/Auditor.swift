@@ -34,7 +34,7 @@ final class Auditor {
         var wasRefused = false
         /// Times that the gateway ended a request of it without an answer.
         var unanswered = 0
-        /// Skipped by an operator's hand: it need not have an outcome.
+        /// Skipped by an operator's hand, or lost by Kafka: it need not have an outcome.
         var isSkipped = false
         /// Most recent acceptance of it.
         var acceptedAt: VirtualTime?

@@ -53,6 +53,13 @@ struct CommittedPosition {
             }
     }
 
+    /// The lowest cursor.
+    var lowest: Int64 { min(offset, laggards.map(\.cursor).min() ?? offset) }
+    /// One past all that it says something about.
+    var end: Int64 {
+        max(offset, laggards.compactMap { $0.done.runs.last.map { $0.upperBound.offset + 1 } }.max() ?? 0)
+    }
+
     /// Every topic is done below the offset.
     var hasNoLaggard: Bool { laggards.isEmpty }
 

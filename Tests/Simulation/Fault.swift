@@ -72,6 +72,9 @@ struct Fault: Sendable, Equatable {
         case assignmentFails
         /// The oldest records of a partition are deleted: so many of a hundred.
         case retention(percent: Int)
+        /// A leader is elected that lacks the last records of a partition, which publishers go on to fill. It answers
+        /// workers when the time is over, or some before. Their clients know leaders' epochs, or do not.
+        case logCut(records: Int, hasEpochs: Bool)
         /// An operator stops all workers and sets a partition's position, so many records on, without metadata.
         case offsetsSet(by: Int)
         /// Metadata that nobody can read stands at a partition's position, and is removed by hand after the time.

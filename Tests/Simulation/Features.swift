@@ -97,6 +97,8 @@ struct Features: OptionSet, Sendable, Hashable {
 
     /// Records whose content the gateway refuses to every token.
     static let refusedContents = Features(rawValue: 1 << 45)
+    /// A leader is elected that lacks the last records of a partition.
+    static let cutLogs = Features(rawValue: 1 << 46)
 
     /// New ones come at the end: the dice of a feature are told by its place.
     static let named: [(name: String, feature: Features)] = [
@@ -116,7 +118,7 @@ struct Features: OptionSet, Sendable, Hashable {
         ("suspensions", .suspensions), ("skewed-clocks", .skewedClocks), ("expired-commits", .expiredCommits),
         ("different-owners", .differentOwners),
         ("little-room", .littleRoom), ("refused-publications", .refusedPublications),
-        ("refused-contents", .refusedContents),
+        ("refused-contents", .refusedContents), ("cut-logs", .cutLogs),
     ]
 
     static let all = Features(named.map(\.feature))

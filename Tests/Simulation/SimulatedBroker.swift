@@ -27,6 +27,8 @@ final class SimulatedBroker {
     private(set) var beginnings: [Int64]
     /// Partitions whose commit has expired, until it is set by hand.
     private(set) var expired: Set<Int32> = []
+    /// At most one in a world.
+    private(set) var cut: LogCut?
     /// The number of outcomes that were published.
     var outcomes: Int64 = 0
     /// Nobody is answered before this time.
@@ -94,6 +96,64 @@ final class SimulatedBroker {
             beginnings[Int(partition)] = low[Int(partition)]
         }
         world.note(.fault, Int(partition), place, "partition \(partition) begins at \(low[Int(partition)]) now")
+    }
+
+    /// A leader is elected that lacks the last records of a partition.
+    ///
+    /// - Returns: false: there is nothing to lose, or a log was cut before.
+    func cutLog(of partition: Int32, records: Int, hasEpochs: Bool, for time: VirtualTime) -> Bool {
+        let stored = partitions[Int(partition)]
+        guard cut == nil, !stored.isEmpty else { return false }
+        let count = max(0, stored.count - records)
+        let lost = Array(stored[count...])
+        partitions[Int(partition)].removeLast(lost.count)
+        let positions = world.workers.compactMap { $0.consumer.position(in: partition) }
+        let position = CommittedPosition(committed[partition], world.plan.options)
+        let known = position?.end ?? committed[partition]?.offset ?? 0
+        let made = LogCut(
+            partition: partition,
+            end: end(of: partition),
+            passed: max(known, positions.max() ?? 0),
+            lost: lost,
+            hasEpochs: hasEpochs,
+            fetchesFrom: world.clock.now + VirtualTime(world.dice.pick(0...Int(time / 1000))) * 1000,
+            questionsFrom: world.clock.now + time
+        )
+        cut = made
+        world.auditor.cutAway(lost, of: partition, leaving: count)
+        world.note(.fault, Int(partition), count, "\(partition) is cut at \(made.end), passed \(made.passed)")
+        world.clock.at(made.fetchesFrom) { [self] in group.wakeOwner(of: partition) }
+        return true
+    }
+
+    /// A client has a position that its leader refuses, because the log was cut.
+    func isCut(before position: LogPosition, in partition: Int32) -> Bool {
+        guard let cut, cut.partition == partition else { return false }
+        return position.offset > end(of: partition)
+            || cut.hasEpochs && position.isOfFormerLog && position.offset > cut.end
+    }
+
+    func answersFetches(of partition: Int32) -> Bool {
+        cut.map { $0.partition != partition || $0.fetchesFrom <= world.clock.now } ?? true
+    }
+
+    func answersQuestions(about partition: Int32) -> Bool {
+        cut.map { $0.partition != partition || $0.questionsFrom <= world.clock.now } ?? true
+    }
+
+    /// By hand, while the group has no member: a partition whose log was cut goes on there, or at a cursor before.
+    ///
+    /// - Returns: false: its metadata cannot be read.
+    func mendCut() -> Bool {
+        guard let cut, let position = CommittedPosition(committed[cut.partition], world.plan.options) else {
+            return false
+        }
+        let offset = min(cut.end, position.lowest)
+        committed[cut.partition] = Committed(offset: offset, metadata: "")
+        self.cut?.isMended = true
+        world.auditor.cutMended(cut)
+        world.note(.committed, Int(cut.partition), Int(offset), "\(cut.partition) is set by hand to \(offset)")
+        return true
     }
 
     /// By hand, while the group has no member: what is skipped is the operator's will.

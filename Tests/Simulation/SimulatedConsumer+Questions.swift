@@ -3,7 +3,10 @@
 /// Questions to the broker, each with an answer later.
 extension SimulatedConsumer {
     /// Asks the broker something; the answer comes later, or says that there was none.
+    ///
+    /// - Parameter places: partitions whose leaders have to answer.
     private func ask<Answer>(
+        of places: [KafkaTopicPartition] = [],
         _ answer: @escaping () -> Answer,
         _ completion: @escaping (Result<Answer, KafkaError>) -> Void
     ) {
@@ -11,7 +14,11 @@ extension SimulatedConsumer {
         let delay = world.dice.time(1...15) + (slow > 0 ? world.dice.time(0...Int(slow / .milliseconds(1))) : 0)
         loop.deliver(after: delay) { [weak self] in
             guard let self, !isGone else { return }
-            guard !world.broker.isAway, unreachableUntil <= world.clock.now else {
+            let broker = world.broker
+            let hasLeaders = places.allSatisfy {
+                $0.topic != World.requests || broker.answersQuestions(about: $0.partition)
+            }
+            guard !broker.isAway, unreachableUntil <= world.clock.now, hasLeaders else {
                 return completion(.failure(.timedOut))
             }
             completion(.success(answer()))
@@ -40,7 +47,7 @@ extension SimulatedConsumer {
         timeoutMilliseconds: Int32,
         completion: @escaping (Result<[KafkaWatermarks], KafkaError>) -> Void
     ) {
-        ask({ [world] in places.map { world.broker.watermarks(of: $0) } }, completion)
+        ask(of: places, { [world] in places.map { world.broker.watermarks(of: $0) } }, completion)
     }
 
     func cachedWatermarks(_ place: KafkaTopicPartition) -> KafkaWatermarks? {

@@ -33,10 +33,12 @@ final class SimulatedConsumer: GroupConsumer {
 
     unowned let world: World
     let loop: SimulatedEventLoop
-    /// The assignment was completed, the revocation was not: by partition, the next place.
-    private var positions: [Int32: Int] = [:]
-    /// Place at which each partition began.
-    private var starts: [Int32: Int] = [:]
+    /// The assignment was completed, the revocation was not: by partition.
+    private var positions: [Int32: LogPosition] = [:]
+    /// Offset at which each partition began.
+    private var starts: [Int32: Int64] = [:]
+    /// The time at which the worker was told that the log of a partition that it has was cut.
+    private(set) var toldOfCutAt: VirtualTime?
     /// Given by the group, be it that the shard does not know yet, and not given back.
     private var held: Set<Int32> = []
     private var paused: Set<Int32> = []
@@ -74,6 +76,8 @@ final class SimulatedConsumer: GroupConsumer {
     /// Partitions that another must not have yet.
     func holds(_ partition: Int32) -> Bool { held.contains(partition) }
     func owns(_ partition: Int32) -> Bool { positions[partition] != nil }
+    func position(in partition: Int32) -> Int64? { positions[partition]?.offset }
+    func tellOfCut() { toldOfCutAt = toldOfCutAt ?? world.clock.now }
     /// Partitions that it has and was not given.
     func surplus(over assignment: [Int32]) -> [Int32] { held.subtracting(assignment).subtracting(leaving).sorted() }
 
@@ -149,6 +153,7 @@ final class SimulatedConsumer: GroupConsumer {
         world.auditor.released(self, Array(positions.keys))
         positions = [:]
         held = []
+        toldOfCutAt = nil
     }
 
     // MARK: The shard's side
@@ -160,21 +165,31 @@ final class SimulatedConsumer: GroupConsumer {
         var records: [KafkaRecord] = []
         // Mostly there is nothing new.
         for (partition, stored) in zip(Int32(0)..., broker.partitions) {
-            guard let position = positions[partition], position < stored.count else { continue }
-            guard !paused.contains(partition), !outOfRange.contains(partition) else { continue }
-            if stored[position].record.offset < broker.low[Int(partition)] {
+            guard let position = positions[partition] else { continue }
+            let isCut = broker.isCut(before: position, in: partition)
+            guard isCut || position.offset < broker.end(of: partition) else { continue }
+            guard !paused.contains(partition), !outOfRange.contains(partition), broker.answersFetches(of: partition)
+            else { continue }
+            let first = broker.place(of: position.offset, in: partition)
+            let offset = isCut ? position.offset : stored[first].record.offset
+            if isCut || offset < broker.low[Int(partition)] {
                 guard records.isEmpty else { break }
                 outOfRange.insert(partition)
+                if isCut { tellOfCut() }
                 world.note(.fetched, number, -1, "\(name): the next offset of \(partition) is out of range")
-                return .failed(.offsetOutOfRange, at: stored[position].record.offset, Self.place(partition))
+                return .failed(.offsetOutOfRange, at: offset, Self.place(partition))
             }
-            var next = position
+            var next = first
             while next < stored.count, records.count < max, stored[next].time <= world.clock.now {
                 records.append(traits.seen(stored[next].record))
                 world.auditor.fetched(stored[next].ordinal, by: self)
                 next += 1
             }
-            if next > position { positions[partition] = next }
+            guard next > first else { continue }
+            positions[partition] = LogPosition(
+                offset: stored[next - 1].record.offset + 1,
+                isOfFormerLog: broker.cut?.partition != partition
+            )
         }
         guard !records.isEmpty else { return nil }
         world.note(.fetched, number, records.count, "\(name) fetched \(records.count) records")
@@ -219,10 +234,10 @@ final class SimulatedConsumer: GroupConsumer {
     private func start(_ partitions: [Int32], from offset: (Int32) -> Int64?) {
         for partition in partitions where held.contains(partition) {
             let first = offset(partition) ?? KafkaOffset.beginning
-            let place = world.broker.place(of: first < 0 ? world.broker.low[Int(partition)] : first, in: partition)
-            positions[partition] = place
+            let start = first < 0 ? world.broker.low[Int(partition)] : first
+            positions[partition] = LogPosition(offset: start)
             outOfRange.remove(partition)
-            starts[partition] = place
+            starts[partition] = start
             // One that stood still may hear of its assignment when the group has thrown it out.
             if world.broker.group.contains(self) { world.auditor.assigned(self, partition) }
         }
@@ -231,6 +246,7 @@ final class SimulatedConsumer: GroupConsumer {
 
     private func release(_ partitions: [Int32]) {
         world.auditor.released(self, partitions.filter { positions[$0] != nil })
+        if let cut = world.broker.cut, partitions.contains(cut.partition) { toldOfCutAt = nil }
         for partition in partitions {
             positions[partition] = nil
             held.remove(partition)
@@ -333,7 +349,11 @@ final class SimulatedConsumer: GroupConsumer {
             guard let position = positions[partition], let start = starts[partition] else { continue }
             // Dice of its own: in which order partitions are resumed is nobody's choice.
             var dice = Dice(seed: world.plan.seed ^ world.clock.now, stream: UInt64(partition))
-            if dice.chance(25) { positions[partition] = max(start, position - dice.pick(1...4)) }
+            guard dice.chance(25) else { continue }
+            let place = world.broker.place(of: position.offset, in: partition)
+            let back = max(world.broker.place(of: start, in: partition), place - dice.pick(1...4))
+            guard back < place else { continue }
+            positions[partition]?.offset = world.broker.partitions[Int(partition)][back].record.offset
         }
         wake()
     }
@@ -341,7 +361,7 @@ final class SimulatedConsumer: GroupConsumer {
     func seekWithoutWaiting(to positions: [KafkaPartitionOffset]) throws(KafkaError) {
         for position in positions where owns(position.partition) {
             outOfRange.remove(position.partition)
-            self.positions[position.partition] = world.broker.place(of: max(0, position.offset), in: position.partition)
+            self.positions[position.partition] = LogPosition(offset: max(0, position.offset))
         }
         wake()
     }

@@ -9,7 +9,8 @@ final class SimulatedReader: PartitionReader {
     private var positions: [Int32: Position] = [:]
 
     private struct Position {
-        var offset: Int64
+        var log: LogPosition
+        var offset: Int64 { log.offset }
         /// The end was told for this offset.
         var toldEnd: Int64?
     }
@@ -21,7 +22,7 @@ final class SimulatedReader: PartitionReader {
 
     func begin(_ place: KafkaTopicPartition, at offset: Int64) throws(KafkaError) {
         guard !world.broker.isAway else { throw .timedOut }
-        positions[place.partition] = Position(offset: offset)
+        positions[place.partition] = Position(log: LogPosition(offset: offset))
     }
 
     func stop(_ place: KafkaTopicPartition) {
@@ -29,8 +30,12 @@ final class SimulatedReader: PartitionReader {
     }
 
     func read(_ place: KafkaTopicPartition, max: Int) -> KafkaBatch? {
-        guard !world.broker.isAway, let position = positions[place.partition] else { return nil }
-        if position.offset < world.broker.low[Int(place.partition)] {
+        guard !world.broker.isAway, world.broker.answersFetches(of: place.partition),
+            let position = positions[place.partition]
+        else { return nil }
+        let isCut = world.broker.isCut(before: position.log, in: place.partition)
+        if isCut { consumer.tellOfCut() }
+        if isCut || position.offset < world.broker.low[Int(place.partition)] {
             return .failed(.offsetOutOfRange, at: position.offset, place)
         }
         let stored = world.broker.partitions[Int(place.partition)]
@@ -42,7 +47,10 @@ final class SimulatedReader: PartitionReader {
             positions[place.partition]?.toldEnd = position.offset
             return .failed(.partitionEnd, at: end, place)
         }
-        positions[place.partition]?.offset = last.record.offset + 1
+        positions[place.partition]?.log = LogPosition(
+            offset: last.record.offset + 1,
+            isOfFormerLog: world.broker.cut?.partition != place.partition
+        )
         for record in there { world.auditor.fetchedAgain(record.ordinal, by: consumer) }
         world.note(.fetched, Int(place.partition), there.count, "\(consumer.name) reads \(there.count) records again")
         return KafkaBatch(there.map { consumer.traits.seen($0.record) })

@@ -148,6 +148,7 @@ final class SimulatedWorker {
         follower?.die()
         pipeline?.die()
         world.recordsCountedLost += shard?.stages.counters.recordsLost ?? 0
+        world.cutsCounted += shard?.stages.retention.offsetsBeyondEnd ?? 0
         for gateway in world.gateways {
             for connection in gateway.connections where connection.worker === self { connection.abandon() }
             for connection in gateway.streamed where connection.worker === self { connection.abandon() }

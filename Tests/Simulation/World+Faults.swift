@@ -18,6 +18,8 @@ extension World {
             redis.goAway(for: fault.lasting)
             for worker in running { worker.pipeline?.lose() }
         case .retention(let percent): broker.deleteRecords(of: partition(of: fault), percent: percent)
+        case .logCut(let records, let hasEpochs):
+            cutLog(of: partition(of: fault), records: records, hasEpochs: hasEpochs, for: fault.lasting)
         case .offsetsSet(let records):
             withoutMembers(for: fault.lasting) { [self] in broker.setOffset(of: partition(of: fault), by: records) }
         case .unknownMetadata:
@@ -61,7 +63,7 @@ extension World {
     }
 
     /// An operator stops all workers, does something once the group is empty, and starts them again after a time.
-    private func withoutMembers(for time: VirtualTime, _ body: @escaping () -> Void) {
+    func withoutMembers(for time: VirtualTime, _ body: @escaping () -> Void) {
         guard !isClosed else { return }
         isClosed = true
         for worker in workers { worker.stop() }

@@ -205,6 +205,10 @@ extension World {
     /// Bytes of a payload at least.
     static let payloadBytes = payloadBeginning.utf8.count + 2
 
+    static func requestID(_ ordinal: Int, _ record: WorldPlan.Record) -> String {
+        record.request.map { "twice\($0)" } ?? "r\(ordinal)"
+    }
+
     static func request(
         _ ordinal: Int,
         _ record: WorldPlan.Record,
@@ -214,7 +218,7 @@ extension World {
         guard record.form != .undecodable else { return [0xFF, 0xFF, 0xFF, UInt8(ordinal & 255)] }
         var request = PushSendRequest()
         request.environment = environment
-        request.requestID = record.request.map { "twice\($0)" } ?? "r\(ordinal)"
+        request.requestID = requestID(ordinal, record)
         request.report = record.report?.message ?? .unspecified
         if record.coalescingKey > 0 { request.coalescingKey = "c\(record.coalescingKey)" }
         if record.addsToBadge {

@@ -45,6 +45,8 @@ final class World {
     var refusedTopics: [String: (until: VirtualTime, refusal: PublishingRefusal)] = [:]
     /// Records that workers counted as lost to retention, those of workers that have ended.
     var recordsCountedLost = 0
+    /// Partitions that workers counted as cut, those of workers that have ended.
+    var cutsCounted = 0
     /// The topics that the sender counts the records to, and the partitions.
     private let topics: [TopicHash]
     private let partitions: [Int32]
@@ -192,6 +194,8 @@ final class World {
     }
 
     private var isDone: Bool {
+        // An operator comes.
+        if let cut = broker.cut, !cut.isMended, isCutKnown { return false }
         guard unpublished == 0, !plan.options.publishesAll || auditor.open == 0 || auditor.isNoneWaiting else {
             return false
         }
@@ -199,7 +203,7 @@ final class World {
         return broker.partitions.indices.allSatisfy { index in
             let partition = Int32(index)
             return broker.end(of: partition) == broker.committed[partition]?.offset ?? 0
-                && auditor.hasNoLaggard(partition)
+                && auditor.hasNoLaggard(partition) || isCommittedBeyondCut(partition)
         }
     }
 

@@ -119,6 +119,7 @@ extension WorldPlan {
             options.publicationUnits = dice.pick(1...20)
             options.answersApart = dice.chance(70)
         case .refusedPublications: refusePublications(&dice)
+        case .cutLogs: cutLog(&dice)
         case .levers: for _ in 0..<dice.pick(1...4) { pullLever(&dice) }
         default: break
         }
@@ -170,6 +171,18 @@ extension WorldPlan {
         for _ in 0..<dice.pick(1...3) {
             add(.publishingRefused(isUnknown: dice.chance(50)), lasting: 500...40_000, &dice)
         }
+    }
+
+    private mutating func cutLog(_ dice: inout Dice) {
+        let isExcusedOtherwise = faults.contains { fault in
+            switch fault.kind {
+            case .retention, .offsetsSet, .commitsExpire: true
+            default: false
+            }
+        }
+        // Numbers of tokens are counted by offsets, which mean two records now.
+        guard !options.isIsolated, !options.hasBadges, !isExcusedOtherwise else { return }
+        add(.logCut(records: dice.pick(1...5), hasEpochs: dice.chance(50)), lasting: 0...1500, &dice)
     }
 
     private mutating func pullLever(_ dice: inout Dice) {
