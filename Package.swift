@@ -34,7 +34,6 @@ let package = Package(
     platforms: [.macOS(.v26)],
     products: [
         .executable(name: "belfry", targets: ["belfry"]),
-        // Publishing, the messages that it takes, and the mistakes that it tells.
         .library(name: "BelfryProducer", targets: ["BelfryProducer", "PushSchemas", "RequestRules"]),
     ],
     dependencies: [
@@ -208,7 +207,8 @@ let package = Package(
         .executableTarget(
             name: "belfry-fuzz",
             dependencies: [
-                "APNsProtocol", "CLibFuzzer", "HTTP2Transport", "Sandbox", "SeededNumbers", "TLSTransport", nioCore,
+                "APNsProtocol", "CLibFuzzer", "HTTP2Transport", "PushSchemas", "RequestRules", "Sandbox",
+                "SeededNumbers", "TLSTransport", nioCore,
             ],
             path: "Tests/Fuzz/Targets"
         ),

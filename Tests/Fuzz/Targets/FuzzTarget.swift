@@ -1,4 +1,4 @@
-/// The parts that are fuzzed. They are all that reads bytes of a peer without knowing who that is.
+/// The parts that are fuzzed: all that reads bytes of a peer without knowing who that is, and what a publisher sizes.
 public enum FuzzTarget: String, CaseIterable, Sendable {
     /// A provider's stream into the gateway, down to the topic's ledger.
     case gateway
@@ -10,6 +10,8 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
     case api
     /// A server's stream into the provider's side of HTTP/2.
     case client
+    /// A publisher's record into decoders, rules and renderers: its cost.
+    case record
 
     /// Runs the code under test on one input and checks what must hold whatever the input is.
     ///
@@ -23,6 +25,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .courier: try CourierFuzz(input).run()
         case .api: try APIFuzz(input).run()
         case .client: try ClientFuzz(input).run()
+        case .record: try RecordFuzz(input).run()
         }
     }
 }

@@ -15,6 +15,7 @@ public enum Seeds {
         case .courier: courier
         case .api: api + channelSeeds
         case .client: client
+        case .record: record
         }
     }
 
