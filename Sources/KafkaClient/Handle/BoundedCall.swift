@@ -9,7 +9,7 @@ enum BoundedCall {
     ///
     /// - Parameters:
     ///   - client: lives until the call has returned, if it ever does.
-    ///   - kept: released after that.
+    ///   - kept: released when it has, before this function returns.
     /// - Returns: false: the call has not returned.
     @discardableResult
     static func run(
@@ -18,19 +18,26 @@ enum BoundedCall {
         until deadline: ContinuousClock.Instant,
         _ call: @escaping @Sendable (OpaquePointer) -> Void
     ) -> Bool {
-        let client = Client(pointer: client, kept: kept)
+        let client = Client(client, kept)
         let end = DispatchSemaphore(value: 0)
         DispatchQueue(label: "belfry.kafka-call").async {
-            withExtendedLifetime(client.kept) { call(client.pointer) }
+            call(client.pointer)
+            client.kept = nil
             end.signal()
         }
         let left = max(.zero, ContinuousClock.now.duration(to: deadline))
         return end.wait(timeout: .now() + .nanoseconds(Int(left / .nanoseconds(1)))) == .success
     }
 
-    private struct Client: @unchecked Sendable {
+    private final class Client: @unchecked Sendable {
         // librdkafka's clients are thread-safe, and the pointer never changes.
         let pointer: OpaquePointer
-        let kept: AnyObject?
+        /// Used by the thread of the call alone.
+        var kept: AnyObject?
+
+        init(_ pointer: OpaquePointer, _ kept: AnyObject?) {
+            self.pointer = pointer
+            self.kept = kept
+        }
     }
 }
