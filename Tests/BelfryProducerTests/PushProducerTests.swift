@@ -203,7 +203,12 @@ struct PushProducerTests {
         defer { broker.close() }
         let pending = try await Self.abandoned(broker, request(tokens: 1), bundle())
         // Published, or given up: it has an end.
-        _ = try? await pending.published()
+        do {
+            #expect(try await pending.published().count == 1)
+        } catch {
+            guard case .notDelivered(let delivery) = error as? ProducerError else { throw error }
+            #expect(delivery.published.isEmpty)
+        }
     }
 
     private static func abandoned(
