@@ -94,8 +94,7 @@ final class Stages {
             tombstones: tombstones,
             budget: memoryBudget,
             logger: logger,
-            clock: clock,
-            hostClock: hostClock
+            clock: clock
         )
         self.gateway = gateway
         dueBadges = DueBadges(tokens: tokens, feeds: feeds, outcomes: outcomes, eventLoop: eventLoop, logger: logger)
@@ -140,6 +139,7 @@ final class Stages {
             clock: clock,
             hostClock: hostClock
         )
+        gateway.maySend = { [commits] in commits.maySend }
         let directory = TopicDirectory(
             settings.topicLimits,
             environments: settings.environmentNames,

@@ -50,6 +50,20 @@ struct SuspendedHostTests {
         #expect(bench.gateway.accepted(of: ShardBench.news) == [1, 2])
     }
 
+    @Test("It counts with the suspension before the first tick after that, too")
+    func unansweredBeforeTick() throws {
+        let bench = ShardBench()
+        defer { bench.shard.leave() }
+        bench.assign(0)
+        bench.group.answersCommits = false
+        try bench.bring((ShardBench.news, [1]))
+        bench.wait(milliseconds: 6000)
+        bench.suspended = .seconds(6)
+        try bench.bring((ShardBench.news, [2]))
+        bench.shard.turn()
+        #expect(bench.gateway.accepted(of: ShardBench.news) == [1])
+    }
+
     @Test("The host's clock is not behind that of event loops")
     func clock() {
         let loop = MonotonicTime(.now())

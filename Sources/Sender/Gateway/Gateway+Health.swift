@@ -9,7 +9,6 @@ extension Gateway {
     ///   nothing yet.
     func tick(now: MonotonicTime, isLate: Bool) -> [Event] {
         var events: [Event] = []
-        lastTick = hostClock()
         // Late ticks count for none: if every other one is late, a topic at rest must not be looked at in those alone.
         if !isLate { ticks += 1 }
         shareRetained()

@@ -32,8 +32,8 @@ final class Gateway {
     /// Their shares in what may be kept of presumed notifications are to be set anew.
     var sharesAreDue = false
     let clock: () -> MonotonicTime
-    /// A clock that does not stand still with the host.
-    let hostClock: () -> MonotonicTime
+    /// The partitions are this worker's; asked before each write.
+    var maySend: () -> Bool = { true }
     /// Lanes by the topic's index; nil: nothing was sent for the topic.
     private(set) var topics: [TopicLanes?] = []
     private(set) var isHeld = false
@@ -46,8 +46,6 @@ final class Gateway {
         logger: logger,
         clock: clock
     )
-    /// The time of the last tick, by the host's clock.
-    var lastTick: MonotonicTime
     var ticks = 0
     private(set) var sent = 0
     private(set) var sentWithoutState = 0
@@ -62,8 +60,7 @@ final class Gateway {
         tombstones: TombstoneWriter,
         budget: ShardMemory,
         logger: Logger,
-        clock: @escaping () -> MonotonicTime,
-        hostClock: @escaping () -> MonotonicTime
+        clock: @escaping () -> MonotonicTime
     ) {
         self.settings = settings
         self.shard = shard
@@ -73,9 +70,7 @@ final class Gateway {
         self.tombstones = tombstones
         self.budget = budget
         self.clock = clock
-        self.hostClock = hostClock
         self.logger = logger
-        lastTick = hostClock()
     }
 
     var now: MonotonicTime { clock() }
@@ -133,7 +128,7 @@ final class Gateway {
         if !isHeld { pump(isMoreAtHand: false) }
     }
 
-    var lanesMayWrite: Bool { lastTick.elapsed(until: hostClock()) < settings.commitPatience }
+    var lanesMayWrite: Bool { maySend() }
 
     private func makeLanes(of topic: Topic) -> TopicLanes {
         switch topic.transport {

@@ -50,8 +50,12 @@ final class Commits {
         nextCommit = clock()
     }
 
-    /// The shard may send.
-    var maySend: Bool { permit.isOpen(now: hostClock()) }
+    /// The shard may send, and nothing has stood still since the last look: what comes before the next one after that
+    /// must not be written.
+    var maySend: Bool {
+        let now = hostClock()
+        return permit.isOpen(now: now) && lastLook.elapsed(until: now) < permit.patience
+    }
 
     /// The group does not know the member, or not in this generation: it stores no commit.
     var isFenced: Bool { permit.isFenced }
