@@ -117,6 +117,22 @@ struct RetentionAlarmTests {
         #expect(bench.lines.messages == [alarm])
     }
 
+    @Test("Where the log ends between a near cursor and the committed offset the partition stands, once asked")
+    func cutNear() throws {
+        let position = Self.position([(Bench.sport, 5)], at: 20)
+        for (end, isCut) in [(19, true), (20, false)] as [(Int64, Bool)] {
+            let bench = Bench(committed: position.offset, metadata: position.metadata)
+            defer { bench.shard.leave() }
+            bench.group.end = end
+            bench.assign(0)
+            bench.wait(milliseconds: 5000)
+            #expect(bench.shard.report().counters.offsetsBeyondEnd == (isCut ? 1 : 0))
+            #expect(bench.group.paused == (isCut ? [bench.place(0)] : []))
+            let alarm = "partition ends before its committed offset; it stands until the group's offsets are set"
+            #expect(bench.lines.messages == (isCut ? ["\(alarm)"] : []))
+        }
+    }
+
     @Test("An offset below the log that a client asks for once more is no alarm: reading goes on where it was")
     func askedAgain() throws {
         let bench = Bench(committed: 7)

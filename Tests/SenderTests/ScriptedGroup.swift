@@ -18,9 +18,9 @@ final class ScriptedGroup: GroupConsumer {
     var metadata = "3;"
     /// Positions that the broker has instead.
     var committedPositions: [KafkaTopicPartition: KafkaPartitionOffset] = [:]
-    /// Offsets at which every partition begins, and ends.
+    /// Offsets at which every partition begins, and ends; nil: where the group has committed.
     var start: Int64 = 0
-    var end: Int64 = 0
+    var end: Int64?
     /// Offset at which every partition of outcomes ends.
     var outcomesEnd: Int64 = 0
     /// Offset at which every partition is known to end without asking; nil: none.
@@ -106,8 +106,9 @@ final class ScriptedGroup: GroupConsumer {
     ) {
         eventLoop?.execute { [self] in
             let all = places.map { place in
-                place.topic == "push.outcomes"
-                    ? KafkaWatermarks(low: 0, high: outcomesEnd) : KafkaWatermarks(low: start, high: end)
+                guard place.topic != "push.outcomes" else { return KafkaWatermarks(low: 0, high: outcomesEnd) }
+                let committed = committedPositions[place]?.offset ?? committedOffset ?? 0
+                return KafkaWatermarks(low: start, high: end ?? max(start, committed))
             }
             completion(.success(all))
         }

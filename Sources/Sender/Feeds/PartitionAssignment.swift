@@ -19,6 +19,11 @@ final class PartitionAssignment {
     let salt: TopicSalt
     var phase = Phase.active
     var isPaused = false
+    /// The live reader began before the committed offset, and the log may end between the two. Then the broker refuses
+    /// nothing, and what the log gets there would count as done.
+    var mayEndEarly = false
+    /// Its log ends before the committed offset: it is not read.
+    var isCut = false
     /// A mark that outlives the group's commits is written, or on its way.
     var isMarked = false
     /// The next offset of the live reader; nil: not known before its first record.

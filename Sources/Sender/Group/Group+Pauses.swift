@@ -4,8 +4,8 @@ import KafkaClient
 extension Group {
     /// Pauses partitions while there is no room, so that polling brings events only.
     func pause(_ isBlocked: Bool) {
-        guard assigned.values.contains(where: { $0.isPaused != isBlocked }) else { return }
-        for partition in active where partition.isPaused != isBlocked {
+        guard assigned.values.contains(where: { $0.isPaused != isBlocked && !$0.isCut }) else { return }
+        for partition in active where partition.isPaused != isBlocked && !partition.isCut {
             do throws(KafkaError) {
                 if isBlocked { try consumer.pause([partition.place]) } else { try consumer.resume([partition.place]) }
                 partition.isPaused = isBlocked

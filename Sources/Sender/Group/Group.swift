@@ -208,6 +208,7 @@ final class Group {
             nearBytes: nearBytes
         )
         if start >= 0 { partition.moveLive(to: start) }
+        partition.mayEndEarly = start < offset
         let known = metadata.laggards.isEmpty ? [:] : directory.accounts(metadata.salt)
         for laggard in metadata.laggards {
             let account =

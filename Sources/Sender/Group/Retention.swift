@@ -29,10 +29,13 @@ final class Retention {
     /// - Parameter offset: the one that the broker refused; negative: the client does not tell.
     func liveIsOutOfRange(_ partition: Int32, at offset: Int64) { standing[partition] = offset }
 
-    /// Asks for the beginning of the log of every partition that stands still. A failure is retried with the next call.
+    /// Asks for the extent of the log of every partition that stands still, or that may end before its committed offset.
+    /// A failure is retried with the next call.
     func mend(_ assigned: [Int32: PartitionAssignment]) {
         standing = standing.filter { assigned[$0.key]?.phase == .active }
-        let numbers = Set(standing.keys).union(catchUp.overtaken.keys.filter { assigned[$0] != nil }).sorted()
+        let lagging = catchUp.overtaken.keys.filter { assigned[$0] != nil }
+        let near = assigned.values.filter { $0.mayEndEarly && $0.phase == .active }.map(\.number)
+        let numbers = Set(standing.keys).union(lagging).union(near).sorted()
         let partitions = numbers.compactMap { assigned[$0] }
         guard !partitions.isEmpty, !isAsking else { return }
         isAsking = true
@@ -51,9 +54,26 @@ final class Retention {
             logger.warning("log could not be asked for its beginning; trying again", metadata: ["error": "\(error)"])
         case .success(let watermarks):
             for (partition, there) in zip(partitions, watermarks) where partition.phase == .active {
+                if partition.mayEndEarly { checkEnd(partition, there) }
                 if let refused = standing[partition.number] { mendLive(partition, refused, there) }
                 if let refused = catchUp.overtaken[partition.number] { mendCursors(partition, refused, there) }
             }
+        }
+    }
+
+    /// Lets a partition stand if its log ends before the committed offset.
+    private func checkEnd(_ partition: PartitionAssignment, _ there: KafkaWatermarks) {
+        partition.mayEndEarly = false
+        let found = PositionInLog(next: partition.doneBelow, low: there.low, high: there.high)
+        guard case .beyondEnd = found, isCut(found, partition, offset: partition.doneBelow, there) else { return }
+        partition.isCut = true
+        do throws(KafkaError) {
+            try consumer.pause([partition.place])
+        } catch {
+            logger.error(
+                "partition could not be paused or resumed",
+                metadata: ["partition": "\(partition.number)", "error": "\(error)"]
+            )
         }
     }
 
