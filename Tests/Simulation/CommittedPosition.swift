@@ -43,13 +43,14 @@ struct CommittedPosition {
     /// A topic that had a name and has none any more is done below the offset only: a repetition, if it comes to that.
     ///
     /// - Parameter isInherited: the former position is that of another owner. One that reads records otherwise takes
-    ///   topics for done only where the refused records are.
+    ///   topics for done only where the refused records are, and these nowhere from the offset on.
     func isNotBefore(_ former: CommittedPosition, isInherited: Bool) -> Bool {
         let refused = isInherited && countsRefused ? former.laggard(.refused)?.cursor ?? .max : .max
         let lowest = former.laggards.map(\.cursor).min() ?? former.offset
         return offset >= min(lowest, former.offset)
             && laggards.allSatisfy { laggard in
-                former.laggard(laggard.topic).map { min($0.cursor, refused) <= laggard.cursor } ?? true
+                let held = isInherited && countsRefused && laggard.topic == .refused ? former.offset : .max
+                return former.laggard(laggard.topic).map { min($0.cursor, refused, held) <= laggard.cursor } ?? true
             }
     }
 

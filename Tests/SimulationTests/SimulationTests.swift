@@ -9,6 +9,7 @@ import Testing
     private static let withStreams = Features(Features.named.prefix(30).map(\.feature))
     private static let withReplacements = Features(Features.named.prefix(37).map(\.feature))
     private static let withRefusals = Features(Features.named.prefix(46).map(\.feature))
+    private static let withCuts = Features(Features.named.prefix(47).map(\.feature))
 
     @Test("The same seed does the same, event by event", arguments: [1, 2, 3, 40] as [UInt64])
     func determinism(seed: UInt64) {
@@ -136,6 +137,14 @@ import Testing
     )
     func knownSeedsOfRefusedOutcomes(seed: UInt64) {
         #expect(World(WorldPlan(seed: seed, features: Self.withRefusals)).run().violation == nil)
+    }
+
+    @Test(
+        "Known seeds pass: refused records from the offset on, a suspension behind a commit that is not answered",
+        arguments: [4366, 5026, 7620] as [UInt64]
+    )
+    func knownSeedsOfCuts(seed: UInt64) {
+        #expect(World(WorldPlan(seed: seed, features: Self.withCuts)).run().violation == nil)
     }
 
     @Test(
