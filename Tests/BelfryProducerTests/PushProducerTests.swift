@@ -206,7 +206,7 @@ struct PushProducerTests {
         do {
             #expect(try await pending.published().count == 1)
         } catch {
-            guard case .notDelivered(let delivery) = error as? ProducerError else { throw error }
+            guard case .notDelivered(let delivery) = error else { throw error }
             #expect(delivery.published.isEmpty)
         }
     }
