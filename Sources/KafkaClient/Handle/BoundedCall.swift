@@ -18,26 +18,21 @@ enum BoundedCall {
         until deadline: ContinuousClock.Instant,
         _ call: @escaping @Sendable (OpaquePointer) -> Void
     ) -> Bool {
-        let client = Client(client, kept)
+        // By hand: the compiler would let go of it wherever it sees no use any more, before the call or behind the signal.
+        let client = Client(pointer: client, kept: kept.map { Unmanaged.passRetained($0) })
         let end = DispatchSemaphore(value: 0)
         DispatchQueue(label: "belfry.kafka-call").async {
             call(client.pointer)
-            client.kept = nil
+            client.kept?.release()
             end.signal()
         }
         let left = max(.zero, ContinuousClock.now.duration(to: deadline))
         return end.wait(timeout: .now() + .nanoseconds(Int(left / .nanoseconds(1)))) == .success
     }
 
-    private final class Client: @unchecked Sendable {
+    private struct Client: @unchecked Sendable {
         // librdkafka's clients are thread-safe, and the pointer never changes.
         let pointer: OpaquePointer
-        /// Used by the thread of the call alone.
-        var kept: AnyObject?
-
-        init(_ pointer: OpaquePointer, _ kept: AnyObject?) {
-            self.pointer = pointer
-            self.kept = kept
-        }
+        let kept: Unmanaged<AnyObject>?
     }
 }
