@@ -63,11 +63,12 @@ extension KafkaConsumer {
             let begun = rebalance.partitions.filter { assignment.starts[$0] != nil }
             let isAnswered = BoundedCall.run(on: handle.pointer, until: deadline) { client in
                 // Partitions that could not be given back are taken by the group at the end of the session.
-                if rebalance.isAssign || !Self.isCooperative(client) {
+                guard !rebalance.isAssign, Self.isCooperative(client) else {
                     rd_kafka_assign(client, nil)
-                } else if let error = rd_kafka_incremental_unassign(client, KafkaPartitionList(begun).pointer) {
-                    rd_kafka_error_destroy(error)
+                    return
                 }
+                let list = KafkaPartitionList(begun)
+                if let error = rd_kafka_incremental_unassign(client, list.pointer) { rd_kafka_error_destroy(error) }
             }
             guard isAnswered else { return false }
         }
