@@ -19,6 +19,7 @@ mkdir -p "$scratch/findings"
 targets=(Tests/Fuzz/Corpus/*/)
 share=$(((seconds + ${#targets[@]} - 1) / ${#targets[@]}))
 failed=()
+export LSAN_OPTIONS="suppressions=$PWD/Tests/Fuzz/leaks.txt:print_suppressions=0"
 for corpus in "${targets[@]}"; do
     target=$(basename "$corpus")
     printf '\n== fuzz %s, %d s\n' "$target" "$share"
