@@ -29,8 +29,8 @@ final class Retention {
     /// - Parameter offset: the one that the broker refused; negative: the client does not tell.
     func liveIsOutOfRange(_ partition: Int32, at offset: Int64) { standing[partition] = offset }
 
-    /// Asks for the extent of the log of every partition that stands still, or that may end before its committed offset.
-    /// A failure is retried with the next call.
+    /// Asks for the extent of the log of every partition that stands still, or may end before its committed offset. A
+    /// failure is retried with the next call.
     func mend(_ assigned: [Int32: PartitionAssignment]) {
         standing = standing.filter { assigned[$0.key]?.phase == .active }
         let lagging = catchUp.overtaken.keys.filter { assigned[$0] != nil }
