@@ -18,7 +18,7 @@ enum BoundedCall {
         until deadline: ContinuousClock.Instant,
         _ call: @escaping @Sendable (OpaquePointer) -> Void
     ) -> Bool {
-        // By hand: the compiler would let go of it wherever it sees no use any more, before the call or behind the signal.
+        // By hand: the compiler would let go of it where it sees no use any more, before the call or behind the signal.
         let client = Client(pointer: client, kept: kept.map { Unmanaged.passRetained($0) })
         let end = DispatchSemaphore(value: 0)
         DispatchQueue(label: "belfry.kafka-call").async {
