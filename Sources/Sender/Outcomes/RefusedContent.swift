@@ -55,18 +55,12 @@ struct RefusedContent {
         begin: () -> DoneClaims.Round
     ) {
         let key = Key(reference, refusal.reason)
-        if let entry = entries[key] {
-            if entry.tokens.isEmpty { entries[key]?.round = begin() }
-            entries[key]?.tokens.insert(reference.token)
-        } else {
-            entries[key] = Entry(
-                tokens: [reference.token],
-                status: status,
-                refusal: refusal,
-                since: now,
-                round: begin()
-            )
+        if entries[key]?.tokens.isEmpty ?? true {
+            let round = begin()
+            entries[key, default: Entry(tokens: [], status: status, refusal: refusal, since: now, round: round)]
+                .round = round
         }
+        entries[key]?.tokens.insert(reference.token)
     }
 
     /// Takes the refusals of one record if none of its other notifications is open.
