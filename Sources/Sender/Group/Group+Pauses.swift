@@ -2,13 +2,15 @@ import KafkaClient
 
 /// Pauses of partitions, and their ends at the broker.
 extension Group {
-    /// Pauses partitions while there is no room, so that polling brings events only.
+    /// Pauses partitions while there is no room, so that polling brings events only. Those whose log was cut stay so.
     func pause(_ isBlocked: Bool) {
-        guard assigned.values.contains(where: { $0.isPaused != isBlocked && !$0.isCut }) else { return }
-        for partition in active where partition.isPaused != isBlocked && !partition.isCut {
+        func rests(_ partition: PartitionAssignment) -> Bool { isBlocked || partition.isCut }
+        guard assigned.values.contains(where: { $0.isPaused != rests($0) }) else { return }
+        for partition in active where partition.isPaused != rests(partition) {
+            let place = partition.place
             do throws(KafkaError) {
-                if isBlocked { try consumer.pause([partition.place]) } else { try consumer.resume([partition.place]) }
-                partition.isPaused = isBlocked
+                if rests(partition) { try consumer.pause([place]) } else { try consumer.resume([place]) }
+                partition.isPaused = rests(partition)
             } catch {
                 logger.error(
                     "partition could not be paused or resumed",

@@ -65,16 +65,7 @@ final class Retention {
     private func checkEnd(_ partition: PartitionAssignment, _ there: KafkaWatermarks) {
         partition.mayEndEarly = false
         let found = PositionInLog(next: partition.doneBelow, low: there.low, high: there.high)
-        guard case .beyondEnd = found, isCut(found, partition, offset: partition.doneBelow, there) else { return }
-        partition.isCut = true
-        do throws(KafkaError) {
-            try consumer.pause([partition.place])
-        } catch {
-            logger.error(
-                "partition could not be paused or resumed",
-                metadata: ["partition": "\(partition.number)", "error": "\(error)"]
-            )
-        }
+        partition.isCut = isCut(found, partition, offset: partition.doneBelow, there)
     }
 
     /// Goes on at the first offset that retention left.
