@@ -1,6 +1,6 @@
 @testable import KafkaClient
 
-/// Logs that are cut: what Kafka lost needs no outcome, and nobody reads on over it without a word.
+/// Logs that are cut: what Kafka lost needs no outcome, and no worker that knows of it reads on without a word.
 extension Auditor {
     /// Longest time until a worker tells that its log was cut, once its client has told the worker.
     static let alarmPatience = VirtualTime.seconds(120)
@@ -42,7 +42,7 @@ extension Auditor {
         return world.broker.end(of: partition) < world.broker.committed[partition]?.offset ?? 0
     }
 
-    /// A position may be beyond it though nobody has read it, until an operator has set the partition.
+    /// A position may be beyond it though no worker has read it, until an operator has set the partition.
     func mayBeUnread(_ number: Int) -> Bool { world.broker.cut?.isMended == false && isReplacement(number) }
 
     /// Checks that a worker which knows of the cut tells it.

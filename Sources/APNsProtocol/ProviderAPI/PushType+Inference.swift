@@ -55,7 +55,7 @@ private struct ApsKeys: OptionSet {
     }
 
     /// - Returns: none for bytes that are no payload, and none for those of an alert where a search shows as much: it
-    ///   costs a tenth of reading, and most payloads are alerts.
+    ///   costs less than reading, and most payloads are alerts.
     init(of payload: UnsafeRawBufferPointer) {
         guard Self.mayTell(payload) else {
             self = []

@@ -48,7 +48,7 @@ public struct DoneClaims: Sendable {
         return own
     }
 
-    /// A publication is acknowledged, or nobody needs it any more. What follows from it has begun before.
+    /// A publication is acknowledged, or is not needed any more. What follows from it has begun before.
     public mutating func end(_ own: Round) {
         if own == round { latter -= 1 } else { former -= 1 }
         assert(former >= 0 && latter >= 0, "each publication ends once")
