@@ -70,17 +70,18 @@ extension Auditor {
         let isNotBefore = position.isNotBefore(last, isInherited: owner.last == nil)
         check(isNotBefore, 3, "\(member.name) committed \(partition)@\(position.offset): it goes back")
         guard !position.isFull, !last.isFull, !world.holdsOffsets(member) else { return }
+        let known = owner.last ?? last.takenOver
         let stored = world.broker.partitions[Int(partition)]
         var isBehindBefore: [TopicHash: Bool] = [:]
         for entry in stored {
             let topic = world.topic(of: entry.ordinal)
             // Below both cursors nothing went back.
             let offset = entry.record.offset
-            if last.isWhollyBehind(offset, topic: topic), position.isWhollyBehind(offset, topic: topic) { continue }
+            if known.isWhollyBehind(offset, topic: topic), position.isWhollyBehind(offset, topic: topic) { continue }
             // Only what lies before the former cursor counts: done ranges may be left out.
             guard isBehindBefore[topic] ?? true else { continue }
             let numbers = firstOf[entry.ordinal]..<end(of: entry.ordinal)
-            guard numbers.allSatisfy({ isBehind(last, $0, at: entry.record.offset) }) else {
+            guard numbers.allSatisfy({ isBehind(known, $0, at: entry.record.offset) }) else {
                 isBehindBefore[topic] = false
                 continue
             }

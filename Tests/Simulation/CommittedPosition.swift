@@ -54,6 +54,15 @@ struct CommittedPosition {
             }
     }
 
+    /// What an owner that may read records otherwise keeps of it: from the offset on refused records are done nowhere.
+    var takenOver: CommittedPosition {
+        guard countsRefused, let place = laggards.firstIndex(where: { $0.topic == .refused }) else { return self }
+        var kept = self
+        kept.laggards[place].cursor = min(laggards[place].cursor, offset)
+        kept.laggards[place].done = laggards[place].done.dropping(from: offset)
+        return kept
+    }
+
     /// The lowest cursor.
     var lowest: Int64 { min(offset, laggards.map(\.cursor).min() ?? offset) }
     /// One past all that it says something about.

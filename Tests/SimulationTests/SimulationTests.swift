@@ -141,7 +141,7 @@ import Testing
 
     @Test(
         "Known seeds pass: refused records from the offset on, a suspension behind a commit that is not answered",
-        arguments: [4366, 5026, 7620] as [UInt64]
+        arguments: [4366, 5026, 7620, 41729] as [UInt64]
     )
     func knownSeedsOfCuts(seed: UInt64) {
         #expect(World(WorldPlan(seed: seed, features: Self.withCuts)).run().violation == nil)
