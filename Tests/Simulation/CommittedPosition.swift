@@ -54,7 +54,7 @@ struct CommittedPosition {
             }
     }
 
-    /// What an owner that may read records otherwise keeps of it: from the offset on refused records are done nowhere.
+    /// The part that an owner keeps which may read records otherwise: from the offset on refused records are done nowhere.
     var takenOver: CommittedPosition {
         guard countsRefused, let place = laggards.firstIndex(where: { $0.topic == .refused }) else { return self }
         var kept = self
