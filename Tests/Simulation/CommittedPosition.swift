@@ -54,7 +54,8 @@ struct CommittedPosition {
             }
     }
 
-    /// The part that an owner keeps which may read records otherwise: from the offset on refused records are done nowhere.
+    /// The part that an owner keeps which may read records otherwise: from the offset on, refused records are done
+    /// nowhere.
     var takenOver: CommittedPosition {
         guard countsRefused, let place = laggards.firstIndex(where: { $0.topic == .refused }) else { return self }
         var kept = self
