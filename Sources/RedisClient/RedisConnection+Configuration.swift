@@ -18,8 +18,8 @@ extension RedisConnection {
         public var waitingLimitCommands = 65_536
         /// Most bytes of waiting commands; the last one let in may overshoot.
         public var waitingLimitBytes = 32 << 20
-        /// Commands that may be without reply; more wait.
-        public var inFlightLimitCommands = 16_384
+        /// Commands that may be without reply; more wait. One turn of the event loop may call as many completions.
+        public var inFlightLimitCommands = 2048
         /// The wait before connecting again. `attempt` counts the failures in a row (from 1 on, 1 being the loss of a
         /// connection that worked). Called on the event loop.
         public var delay: @Sendable (_ attempt: Int) -> TimeAmount = RedisConnection.exponentialDelay

@@ -28,6 +28,7 @@ final class Stages {
     let badgeReturns: BadgeReturns
     let tombstones: TombstoneWriter
     let publisher: TombstonePublisher
+    let redis = RedisAvailability()
 
     private let current: CurrentSettings
     private let connectors: any GatewayConnectors
@@ -59,7 +60,13 @@ final class Stages {
             logger: logger,
             clock: clock
         )
-        badgeReturns = BadgeReturns(tokens: tokens, feeds: feeds, eventLoop: eventLoop, logger: logger)
+        badgeReturns = BadgeReturns(
+            tokens: tokens,
+            feeds: feeds,
+            availability: redis,
+            eventLoop: eventLoop,
+            logger: logger
+        )
         outcomes = Outcomes(
             settings: settings,
             feeds: feeds,
@@ -73,6 +80,7 @@ final class Stages {
             settings: settings,
             feeds: feeds,
             outcomes: outcomes,
+            availability: redis,
             eventLoop: eventLoop,
             logger: logger
         )
@@ -81,6 +89,7 @@ final class Stages {
             publisher: publisher,
             filters: clients.filters,
             memory: memoryBudget,
+            availability: redis,
             eventLoop: eventLoop,
             unixMilliseconds: settings.unixMilliseconds,
             logger: logger
@@ -97,7 +106,14 @@ final class Stages {
             clock: clock
         )
         self.gateway = gateway
-        dueBadges = DueBadges(tokens: tokens, feeds: feeds, outcomes: outcomes, eventLoop: eventLoop, logger: logger)
+        dueBadges = DueBadges(
+            tokens: tokens,
+            feeds: feeds,
+            outcomes: outcomes,
+            availability: redis,
+            eventLoop: eventLoop,
+            logger: logger
+        )
         coalescing = Coalescing(
             settings: settings,
             tokens: tokens,
@@ -105,6 +121,7 @@ final class Stages {
             outcomes: outcomes,
             memory: memory,
             badges: dueBadges,
+            availability: redis,
             eventLoop: eventLoop,
             logger: logger,
             lanes: gateway.lanes(ofTopic:)
@@ -227,6 +244,19 @@ final class Stages {
         routing.unfinished != nil || lookup.isUnfinished || coalescing.isUnfinished || outcomes.isReady
     }
 
+    /// Does what time and other servers' answers may allow by now. Called once a ``ShardLimits/retryInterval``.
+    func retry(now: MonotonicTime) {
+        outcomes.retry(now: now)
+        publisher.retry()
+        group.starts.ask()
+        group.lookAtStanding(now: now)
+        retention.mend(group.assigned)
+        lookup.ask()
+        lookAfterCertificates(now: now)
+        lookAfterPlacement()
+        unpin(now: now)
+    }
+
     // MARK: Rules of several stages
 
     /// The topic's bundle has a certificate now.
@@ -280,13 +310,13 @@ final class Stages {
     }
 
     /// Lets time pass for bundles that wait for a certificate, and makes room for others as certificates come.
-    func lookAfterCertificates(now: MonotonicTime) {
+    private func lookAfterCertificates(now: MonotonicTime) {
         connectors.tick(now: now)
         group.lookAfterStrangers(now: now)
     }
 
     /// Asks for the number of partitions, if records seem to lie in wrong ones.
-    func lookAfterPlacement() {
+    private func lookAfterPlacement() {
         placement?.askIfDue { [directory = group.directory] index in
             directory.accounts.indices.contains(Int(index)) ? directory.accounts[Int(index)].topic : nil
         }
@@ -307,7 +337,7 @@ final class Stages {
     }
 
     /// Copies records held for long out of their fetch buffers.
-    func unpin(now: MonotonicTime) {
+    private func unpin(now: MonotonicTime) {
         let before = now.nanoseconds - min(now.nanoseconds, current.settings.pinnedFor.wholeNanoseconds)
         for partition in group.active {
             for feed in partition.feeds.values { feed.unpinSources(takenBefore: MonotonicTime(nanoseconds: before)) }
@@ -341,21 +371,9 @@ final class Stages {
         dueBadges.goOnWithoutRedis()
     }
 
-    /// Redis went away, so that sending goes on without it, or is back.
-    func setRedisAway(_ isAway: Bool) {
-        coalescing.setRedisAway(isAway)
-        memory.setRedisAway(isAway)
-        badgeReturns.setRedisAway(isAway)
-        dueBadges.setRedisAway(isAway)
-    }
-
     func close() {
+        redis.isClosed = true
         lookup.close()
-        coalescing.close()
-        dueBadges.close()
-        badgeReturns.close()
-        memory.close()
-        tombstones.close()
         gateway.close()
     }
 

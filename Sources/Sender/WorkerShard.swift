@@ -58,6 +58,7 @@ package final class WorkerShard {
     private var ticking: RepeatingTimer?
     private var isTurning = false
     private var isTurnDue = false
+    private var isWoken = false
     private var nextRetry: MonotonicTime
     /// The time since when nothing could be taken in; nil while something can.
     private var blockedSince: MonotonicTime?
@@ -108,7 +109,7 @@ package final class WorkerShard {
             stages.gateway.hold(!stages.commits.maySend)
         }
         stages.lookup.onProgress = { [unowned self] in wake() }
-        stages.lookup.onRedisAway = { [unowned self] in stages.setRedisAway($0) }
+        stages.lookup.onRedisAway = { [unowned self] in stages.redis.isAway = $0 }
         stages.lookup.tellRedisAway()
         stages.coalescing.onProgress = { [unowned self] in wake() }
         stages.dueBadges.onReady = { [unowned self] in stages.routing.send($0) }
@@ -176,10 +177,15 @@ package final class WorkerShard {
         ticking = eventLoop.repeating(after: ShardLimits.tick, every: ShardLimits.tick) { [unowned self] in onTick() }
     }
 
-    /// Schedules a turn behind the other completions of a reply or report. So one turn serves them all.
+    /// Schedules a turn behind the other completions of a reply or report. One turn serves them all: Redis may give
+    /// thousands of answers in one read.
     private func wake() {
-        guard !isStopped else { return }
-        eventLoop.assumeIsolated().execute { self.turn() }
+        guard !isStopped, !isWoken else { return }
+        isWoken = true
+        eventLoop.assumeIsolated().execute {
+            self.isWoken = false
+            self.turn()
+        }
     }
 
     /// Takes ready records from Kafka and moves every stage on. Called when a client has something, and when a stage
@@ -293,22 +299,10 @@ package final class WorkerShard {
         stages.group.finishRevocationIfSettled(now: now)
         if nextRetry <= now {
             nextRetry = now + ShardLimits.retryInterval
-            retry(now: now)
+            stages.retry(now: now)
         }
         if case .running = state { applyBackpressure(now: now) }
         turn()
-    }
-
-    private func retry(now: MonotonicTime) {
-        stages.outcomes.retry(now: now)
-        stages.publisher.retry()
-        stages.group.starts.ask()
-        stages.group.lookAtStanding(now: now)
-        stages.retention.mend(stages.group.assigned)
-        stages.lookup.ask()
-        stages.lookAfterCertificates(now: now)
-        stages.lookAfterPlacement()
-        stages.unpin(now: now)
     }
 
     private func handle(_ event: Gateway.Event) {

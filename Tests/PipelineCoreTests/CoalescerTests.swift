@@ -190,12 +190,25 @@ import Testing
             let wait = Coalescer.Wait(.lane(topic: 0, number: Int(ticket)), until: 1)
             _ = coalescer.comes(request(ticket, at: 10), subject(ticket), start, .none, [wait])
         }
-        #expect(!coalescer.hasClosed)
+        #expect(coalescer.due(start) == Coalescer.Settled() && !coalescer.isUnfinished)
         for number in (1...5).reversed() { coalescer.passed(.lane(topic: 0, number: number), upTo: 1) }
         var tickets: [[UInt64]] = []
-        while coalescer.hasClosed {
+        repeat {
             tickets.append(coalescer.takeDue(now: start, unixSeconds: 0, most: 2).due.map(\.ticket))
+        } while coalescer.isUnfinished
+        #expect(tickets == [[1, 2], [3, 4], [5]] && coalescer.isEmpty)
+    }
+
+    @Test("Of many windows that are over as many end as are asked for, and the rest next")
+    func mostWindows() {
+        var coalescer = Coalescer(patience: .seconds(5))
+        for ticket in 1...5 as ClosedRange<UInt64> {
+            _ = coalescer.comes(request(ticket, at: 10), subject(ticket), start, .ends(later(1000)), [])
         }
+        var tickets: [[UInt64]] = []
+        repeat {
+            tickets.append(coalescer.takeDue(now: later(1000), unixSeconds: 0, most: 2).due.map(\.ticket))
+        } while coalescer.isUnfinished
         #expect(tickets == [[1, 2], [3, 4], [5]] && coalescer.isEmpty)
     }
 }

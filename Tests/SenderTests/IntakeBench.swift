@@ -51,7 +51,13 @@ final class IntakeBench {
         let outcomes = Outcomes(
             settings: settings,
             feeds: feeds,
-            badges: BadgeReturns(tokens: nil, feeds: feeds, eventLoop: EmbeddedEventLoop(), logger: logger),
+            badges: BadgeReturns(
+                tokens: nil,
+                feeds: feeds,
+                availability: RedisAvailability(),
+                eventLoop: EmbeddedEventLoop(),
+                logger: logger
+            ),
             producer: producer,
             logger: logger,
             clock: { MonotonicTime(nanoseconds: 0) }

@@ -102,4 +102,27 @@ struct OrderedWritesTests {
         let rest = writes.takeAll()
         #expect(rest == Array(count...2 * count))
     }
+
+    @Test("As many turns are open as the limit says, one that failed among them; others come as these end, in turn")
+    mutating func limit() throws {
+        writes = Writes(most: 2)
+        let first = try begin(1, of: "a")
+        let second = try begin(2, of: "b")
+        queue(3, of: "c")
+        queue(4, of: "a")
+        _ = writes.fail(second)
+        let third = try #require(end(first))
+        #expect(third.write == 3, "it has waited for longer than the next of the same key")
+        let again = writes.takeFailed()
+        #expect(again.map(\.write) == [2])
+        let fourth = try #require(end(second))
+        let none = end(third)
+        #expect(fourth.write == 4 && none == nil)
+        let fifth = try begin(5, of: "d")
+        queue(6, of: "e")
+        #expect(writes.takeAll() == [4, 5, 6] && writes.isEmpty && !writes.isOpen(fifth))
+        _ = try begin(7, of: "a")
+        _ = try begin(8, of: "b")
+        queue(9, of: "c")
+    }
 }

@@ -150,6 +150,8 @@ public struct Coalescer: Sendable {
     private static let keptCapacity = 2048
     /// Groups that nothing holds any more.
     private var closed: [UInt64] = []
+    /// The last ``takeDue(now:unixSeconds:most:)`` has left something for another call.
+    public private(set) var isUnfinished = false
 
     public init(patience: Duration) {
         self.patience = patience
@@ -232,19 +234,25 @@ public struct Coalescer: Sendable {
         if queues[gate]?.isEmpty ?? false { queues[gate] = nil }
     }
 
-    /// Groups are closed that ``takeDue(now:unixSeconds:most:)`` has left.
-    public var hasClosed: Bool { !groups.isEmpty && !closed.isEmpty }
-
     /// Takes the requests that are due.
     ///
-    /// - Parameter most: groups to take; the others are left for the next call.
+    /// - Parameter most: waits to end and groups to take, each; the others are left for the next call, and
+    ///   ``isUnfinished`` is true until then.
     public mutating func takeDue(now: MonotonicTime, unixSeconds: Int64, most: Int = .max) -> Settled {
-        while let number = deadlines.next(upTo: now) { lift(.backlog, of: number) }
-        while let number = windows.next(upTo: now) { lift(.window, of: number) }
+        var room = most
+        while room > 0, let number = deadlines.next(upTo: now) {
+            lift(.backlog, of: number)
+            room -= 1
+        }
+        while room > 0, let number = windows.next(upTo: now) {
+            lift(.window, of: number)
+            room -= 1
+        }
         var settled = Settled()
         // The groups opened first go first, in whichever call.
         if closed.count > most { closed.sort() }
         let taken = closed.prefix(most)
+        isUnfinished = room == 0 || taken.count < closed.count
         for number in taken {
             guard let group = remove(number) else { continue }
             var isDecided = false
@@ -266,11 +274,7 @@ public struct Coalescer: Sendable {
                 }
             }
         }
-        if taken.count < closed.count {
-            closed.removeFirst(taken.count)
-        } else {
-            closed.removeAll(keepingCapacity: true)
-        }
+        closed.removeFirst(taken.count)
         settled.due.sort { $0.ticket < $1.ticket }
         settled.superseded.sort()
         settled.expired.sort()

@@ -32,57 +32,53 @@ final class BadgeReturns {
 
     private let tokens: TokenTable?
     private let feeds: FeedTable
-    private let eventLoop: any EventLoop
+    private let availability: RedisAvailability
+    private let writes: RedisWrites<NotificationReference, Return>
     private let logger: Logger
-    private var open: [NotificationReference: Return] = [:]
-    /// Changes that Redis did not take, to be sent again.
-    private var failed: [NotificationReference] = []
-    /// Redis is away and sending goes on without it.
-    private var isRedisAway = false
-    private var isClosed = false
 
-    init(tokens: TokenTable?, feeds: FeedTable, eventLoop: any EventLoop, logger: Logger) {
+    init(
+        tokens: TokenTable?,
+        feeds: FeedTable,
+        availability: RedisAvailability,
+        eventLoop: any EventLoop,
+        logger: Logger
+    ) {
         self.tokens = tokens
         self.feeds = feeds
-        self.eventLoop = eventLoop
+        self.availability = availability
         self.logger = logger
+        writes = RedisWrites(availability, eventLoop)
+        writes.onTurn = { [unowned self] in send($0) }
+        writes.onFailure = { _, error in
+            logger.warning("badges could not be taken back", metadata: ["error": "\(error)"])
+        }
     }
 
-    /// Ends the stage: nothing is written any more.
-    func close() { isClosed = true }
-
-    /// Redis went away, so that sending goes on without it, or is back.
-    func setRedisAway(_ isAway: Bool) { isRedisAway = isAway }
-
     /// Numbers are counted here: there is a Redis, and sending does not go on without it.
-    var counts: Bool { tokens != nil && !isRedisAway }
+    var counts: Bool { tokens != nil && !availability.isAway }
 
     /// The change of a notification is being taken back.
-    func contains(_ reference: NotificationReference) -> Bool { !open.isEmpty && open[reference] != nil }
+    func contains(_ reference: NotificationReference) -> Bool { writes.contains(reference) }
 
     /// Takes a change back, again until Redis has it.
     ///
     /// - Parameter onEnd: called once when Redis has it, refuses it for good, or is no longer waited for; never after
-    ///   ``close()``.
+    ///   the shard has ended.
     func takeBack(_ change: Change, then onEnd: @escaping () -> Void) {
         guard counts else { return onEnd() }
         let round = feeds[change.reference.assignment]?.beginPublication()
-        open[change.reference] = Return(change: change, round: round, onEnd: onEnd)
-        send(change)
+        writes.add(Return(change: change, round: round, onEnd: onEnd), of: change.reference)
     }
 
     /// Ends what waits for Redis while sending goes on without it.
     func endWithoutRedis() {
-        guard isRedisAway, !open.isEmpty else { return }
-        failed = []
-        let inOrder = open.keys.sorted {
-            ($0.assignment, $0.record, $0.token) < ($1.assignment, $1.record, $1.token)
-        }
-        for reference in inOrder { end(reference) }
+        guard availability.isAway, !writes.isEmpty else { return }
+        for ended in writes.takeAll() { end(ended) }
     }
 
-    private func send(_ change: Change) {
-        guard let tokens, !isClosed else { return }
+    private func send(_ turn: RedisWrites<NotificationReference, Return>.Turn) {
+        guard let tokens else { return }
+        let change = turn.write.change
         change.token.withUnsafeBytes { token in
             tokens.takeBackBadge(
                 of: token,
@@ -90,17 +86,22 @@ final class BadgeReturns {
                 in: change.topic.tokens,
                 mark: change.mark
             ) { [weak self] result in
-                self?.answered(change, result)
+                self?.answered(turn, result)
             }
         }
     }
 
-    private func answered(_ change: Change, _ result: Result<Void, RedisError>) {
+    private func answered(
+        _ turn: RedisWrites<NotificationReference, Return>.Turn,
+        _ result: Result<Void, RedisError>
+    ) {
         // Sending may have gone on without the answer.
-        guard !isClosed, open[change.reference] != nil else { return }
+        guard writes.isOpen(turn) else { return }
+        let change = turn.write.change
         switch result {
         case .success:
-            end(change.reference)
+            writes.end(turn)
+            end(turn.write)
         case .failure(let error) where error.isLastingRefusal:
             logger.error(
                 "a badge could not be taken back",
@@ -109,33 +110,18 @@ final class BadgeReturns {
                     "error": "\(error)",
                 ]
             )
-            end(change.reference)
+            writes.end(turn)
+            end(turn.write)
         case .failure(let error):
-            failed.append(change.reference)
-            guard failed.count == 1 else { return }
-            logger.warning("badges could not be taken back", metadata: ["error": "\(error)"])
-            // The script may run twice; the outcomes wait for it.
-            eventLoop.assumeIsolated().scheduleTask(in: ShardLimits.writeAgain) { [weak self] in self?.sendFailed() }
+            // The next owner of a partition finds the notification's fate itself.
+            guard let feed = feeds[change.reference.assignment], !feed.isOver else { return writes.end(turn) }
+            // The outcome waits for it; the script may run twice.
+            writes.fail(turn, error)
         }
     }
 
-    private func sendFailed() {
-        let references = failed
-        failed = []
-        for reference in references {
-            guard let change = open[reference]?.change else { continue }
-            guard let feed = feeds[reference.assignment], !feed.isOver else {
-                // The next owner of the partition finds the notification's fate itself.
-                open[reference] = nil
-                continue
-            }
-            send(change)
-        }
-    }
-
-    private func end(_ reference: NotificationReference) {
-        guard let ended = open.removeValue(forKey: reference) else { return }
-        guard let round = ended.round, let feed = feeds[reference.assignment] else { return ended.onEnd() }
+    private func end(_ ended: Return) {
+        guard let round = ended.round, let feed = feeds[ended.change.reference.assignment] else { return ended.onEnd() }
         feed.endPublication(round, then: ended.onEnd)
     }
 }

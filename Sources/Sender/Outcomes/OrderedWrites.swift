@@ -1,4 +1,7 @@
-/// Writes to a store: those of one key are made one after the other, those of different keys at once. Pure.
+import NIOCore
+
+/// Writes to a store: those of one key are made one after the other, those of different keys at once, up to a limit.
+/// Pure.
 ///
 /// The order of sending is not enough. When a connection breaks, writes under way fail, and those that it had not taken
 /// yet go out on the next one, before the others are repeated. Holds all writes that were added and not ended or taken:
@@ -7,7 +10,8 @@ struct OrderedWrites<Key: Hashable, Write> {
     /// A write whose turn has come: it is to be made, and made again when it fails.
     struct Turn {
         let key: Key
-        let write: Write
+        /// A turn may fail with a changed one, which is made then.
+        var write: Write
         /// In the order of adding, from 1.
         fileprivate let number: UInt64
     }
@@ -38,10 +42,18 @@ struct OrderedWrites<Key: Hashable, Write> {
         }
     }
 
+    /// Most turns that have come and not ended.
+    private let most: Int
+    /// Turns that have come and not ended.
+    private var open = 0
+    /// Turns that come as others end: nothing of their keys is before them.
+    private var ready = CircularBuffer<Turn>()
     private var lines: [Key: Line] = [:]
     /// Turns whose write is to be made again, in the order of failing.
     private var failed: [Turn] = []
     private var lastNumber: UInt64 = 0
+
+    init(most: Int = .max) { self.most = most }
 
     var isEmpty: Bool { lines.isEmpty }
 
@@ -56,24 +68,34 @@ struct OrderedWrites<Key: Hashable, Write> {
         let turn = Turn(key: key, write: write, number: lastNumber)
         guard let index = lines.index(forKey: key) else {
             lines[key] = Line(turn)
+            guard open < most else {
+                ready.append(turn)
+                return nil
+            }
+            open += 1
             return turn
         }
         lines.values[index].append(turn)
         return nil
     }
 
-    /// The turn has not ended, and was not taken.
+    /// The turn, which has come, has not ended and was not taken.
     func isOpen(_ turn: Turn) -> Bool { lines[turn.key]?.present.number == turn.number }
 
     /// Ends an open turn: the store has the write, or never will.
     ///
-    /// - Returns: the next turn of the key, which has come.
+    /// - Returns: the turn that comes now; of its key, unless others wait for the limit.
     mutating func end(_ turn: Turn) -> Turn? {
         guard let index = lines.index(forKey: turn.key), lines.values[index].present.number == turn.number else {
             preconditionFailure("a turn ends once")
         }
-        if let next = lines.values[index].advance() { return next }
-        lines.remove(at: index)
+        if let next = lines.values[index].advance() {
+            ready.append(next)
+        } else {
+            lines.remove(at: index)
+        }
+        if let next = ready.popFirst() { return next }
+        open -= 1
         return nil
     }
 
@@ -96,6 +118,8 @@ struct OrderedWrites<Key: Hashable, Write> {
         defer {
             lines = [:]
             failed = []
+            ready.removeAll()
+            open = 0
         }
         return lines.values.flatMap(\.all).sorted { $0.number < $1.number }.map(\.write)
     }

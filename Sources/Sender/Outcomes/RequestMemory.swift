@@ -34,7 +34,7 @@ final class RequestMemory {
         var checksum: UInt32
     }
 
-    private typealias Writes = OrderedWrites<Token, Entry>
+    private typealias Writes = RedisWrites<Token, Entry>
 
     /// Called when Redis has a request, or sending goes on without it.
     var onRemembered: (RequestFingerprint, Topic) -> Void = { _, _ in }
@@ -43,18 +43,15 @@ final class RequestMemory {
     private let windowMilliseconds: Int
     private let feeds: FeedTable
     private let outcomes: Outcomes
-    private let eventLoop: any EventLoop
-    private let logger: Logger
-    private var writes = Writes()
-    /// Redis is away and sending goes on without it.
-    private(set) var isRedisAway = false
-    private var isClosed = false
+    private let availability: RedisAvailability
+    private let writes: Writes
 
     init(
         tokens: TokenTable?,
         settings: ShardSettings,
         feeds: FeedTable,
         outcomes: Outcomes,
+        availability: RedisAvailability,
         eventLoop: any EventLoop,
         logger: Logger
     ) {
@@ -62,15 +59,13 @@ final class RequestMemory {
         windowMilliseconds = Int(settings.dedupeWindow.wholeNanoseconds / 1_000_000)
         self.feeds = feeds
         self.outcomes = outcomes
-        self.eventLoop = eventLoop
-        self.logger = logger
+        self.availability = availability
+        writes = Writes(availability, eventLoop)
+        writes.onTurn = { [unowned self] in send($0) }
+        writes.onFailure = { _, error in
+            logger.warning("request ids could not be remembered", metadata: ["error": "\(error)"])
+        }
     }
-
-    /// Ends the stage: nothing is written any more.
-    func close() { isClosed = true }
-
-    /// Redis went away, so that sending goes on without it, or is back.
-    func setRedisAway(_ isAway: Bool) { isRedisAway = isAway }
 
     /// Settles accepted or superseded notifications; those of requests with an id are remembered first.
     ///
@@ -94,33 +89,25 @@ final class RequestMemory {
                 reference: reference,
                 round: feed.beginPublication()
             )
-            sendWrite(of: writes.add(entry, of: Token(topic: topic.index, checksum: checksum)))
+            writes.add(entry, of: Token(topic: topic.index, checksum: checksum))
         }
     }
 
     /// Settles what waits for Redis while sending goes on without it. Notifications sent meanwhile are settled at once,
     /// and an older notification of a token must not stay behind a newer one.
     func settleWithoutRedis() {
-        guard isRedisAway, !writes.isEmpty else { return }
+        guard availability.isAway, !writes.isEmpty else { return }
         for entry in writes.takeAll() { settle(entry, isInRedis: false) }
     }
 
     // MARK: Writes
 
-    /// Makes the write whose turn has come. Behind a request that Redis was not told of it is left out, and it is the
-    /// next one's turn.
-    private func sendWrite(of turn: Writes.Turn?) {
-        var next = turn
-        while let turn = next {
-            guard isBehindUnremembered(turn.write) else { return send(turn) }
-            next = end(turn, isInRedis: false)
-        }
-    }
-
+    /// Behind a request that Redis was not told of one is left out.
     private func send(_ turn: Writes.Turn) {
-        guard let redis = tokens?.redis, !isClosed, writes.isOpen(turn) else { return }
-        guard !isRedisAway else { return settleWithoutRedis() }
         let entry = turn.write
+        guard !isBehindUnremembered(entry) else { return end(turn, isInRedis: false) }
+        guard let redis = tokens?.redis else { return }
+        guard !availability.isAway else { return settleWithoutRedis() }
         let key = entry.topic.requestKey
         redis.send(slot: entry.topic.tokens.keys.slot(tag: entry.tag)) { writer in
             writer.command("SET", argumentCount: 4)
@@ -135,29 +122,19 @@ final class RequestMemory {
 
     private func answered(_ turn: Writes.Turn, _ result: Result<RedisReply, RedisError>) {
         // Sending may have gone on without the answer.
-        guard !isClosed, writes.isOpen(turn) else { return }
+        guard writes.isOpen(turn) else { return }
         switch result {
-        case .success:
-            sendWrite(of: end(turn, isInRedis: true))
-        case .failure(let error) where error.isLastingRefusal:
-            sendWrite(of: end(turn, isInRedis: false))
-        case .failure(let error):
-            guard writes.fail(turn) else { return }
-            logger.warning("request ids could not be remembered", metadata: ["error": "\(error)"])
-            // The writes may run twice; the offsets wait for them.
-            eventLoop.assumeIsolated().scheduleTask(in: ShardLimits.writeAgain) { [weak self] in self?.sendFailed() }
+        case .success: end(turn, isInRedis: true)
+        case .failure(let error) where error.isLastingRefusal: end(turn, isInRedis: false)
+        // The offsets wait for it.
+        case .failure(let error): writes.fail(turn, error)
         }
     }
 
-    private func sendFailed() {
-        for turn in writes.takeFailed() { send(turn) }
-    }
-
-    /// - Returns: the turn that comes now.
-    private func end(_ turn: Writes.Turn, isInRedis: Bool) -> Writes.Turn? {
-        let next = writes.end(turn)
+    /// Settles the request before the next one of its token is looked at.
+    private func end(_ turn: Writes.Turn, isInRedis: Bool) {
         settle(turn.write, isInRedis: isInRedis)
-        return next
+        writes.end(turn)
     }
 
     // MARK: Entries

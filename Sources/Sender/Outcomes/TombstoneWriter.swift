@@ -33,6 +33,15 @@ final class TombstoneWriter {
         var bytes: Int { ShardLimits.notificationBytes + token.count }
     }
 
+    /// A token of a topic. The few that share a checksum wait for each other.
+    private struct Token: Hashable {
+        var topic: Int32
+        /// CRC-32.
+        var checksum: UInt32
+    }
+
+    private typealias Writes = RedisWrites<Token, Refused>
+
     /// Called when Redis has answered that a token is dead whose refusal was proven.
     var onDead: (Refused) -> Void = { _ in }
     /// Called when every look-up finds the tombstone.
@@ -42,23 +51,23 @@ final class TombstoneWriter {
     private let publisher: TombstonePublisher
     private let filters: DeadTokenSets?
     private let memory: ShardMemory
+    private let availability: RedisAvailability
     private let eventLoop: any EventLoop
+    private let writes: Writes
     private let unixMilliseconds: () -> Int64
     private let logger: Logger
     private var fresh: [Refused] = []
     /// Refusals by topic, in the order of their tickets.
     private var pending: [Int32: [Refused]] = [:]
     private var proven: [Refused] = []
-    /// Refusals whose writes failed, and are made again together: while Redis is away, all do.
-    private var failed: [Refused] = []
     private var refusals: LineBudget
-    private var isClosed = false
 
     init(
         tokens: TokenTable?,
         publisher: TombstonePublisher,
         filters: DeadTokenSets?,
         memory: ShardMemory,
+        availability: RedisAvailability,
         eventLoop: any EventLoop,
         unixMilliseconds: @escaping () -> Int64,
         logger: Logger
@@ -67,14 +76,17 @@ final class TombstoneWriter {
         self.publisher = publisher
         self.filters = filters
         self.memory = memory
+        self.availability = availability
         self.eventLoop = eventLoop
+        writes = Writes(availability, eventLoop)
         self.unixMilliseconds = unixMilliseconds
         self.logger = logger
         refusals = LineBudget(burst: 10, perSecond: 1, now: MonotonicTime(eventLoop.now))
+        writes.onTurn = { [unowned self] in date($0) }
+        writes.onFailure = { refused, error in
+            logger.warning("tombstone could not be written", metadata: refused.metadata(error))
+        }
     }
-
-    /// Ends the writer: nothing is written any more.
-    func close() { isClosed = true }
 
     func add(_ refused: Refused) {
         memory.takeBytes(refused.bytes)
@@ -110,26 +122,32 @@ final class TombstoneWriter {
     }
 
     /// Writes a tombstone; repeated until it is written.
-    ///
-    /// First it is dated, with the clock of the server that takes it as the witness.
     func write(_ refused: Refused) {
-        guard !isClosed else { return }
-        guard let tokens else { return end(refused) }
+        writes.add(refused, of: Token(topic: refused.topic.index, checksum: refused.checksum))
+    }
+
+    /// Dates a tombstone and writes it; the clock of the server that takes it is the witness.
+    private func date(_ turn: Writes.Turn) {
+        let refused = turn.write
+        guard let tokens else {
+            end(refused)
+            return writes.end(turn)
+        }
         let tag = refused.token.withUnsafeBytes { tokens.tag(of: $0, checksum: refused.checksum) }
         let age = refused.loopTime.elapsed(until: MonotonicTime(eventLoop.now))
         // The time that a gateway names owes nothing to this process' clock.
         var clocks = refused.isProven ? [] : [unixMilliseconds()]
         tokens.redis.readClock(slot: refused.topic.tokens.keys.slot(tag: tag)) { [weak self] result in
-            guard let self else { return }
+            guard let self, writes.isOpen(turn) else { return }
             switch result {
             case .success(let witness): clocks.append(witness)
             // No right to TIME: better a date by one clock than no tombstone.
             case .failure(let error) where error.isMissingRight: break
-            case .failure(let error): return failed(refused, error)
+            case .failure(let error): return failed(turn, error)
             }
-            var dated = refused
-            dated.refusedAt = TombstoneRule.date(refusedAt: refused.refusedAt, age: age, clocks: clocks)
-            writeDated(dated)
+            var dated = turn
+            dated.write.refusedAt = TombstoneRule.date(refusedAt: refused.refusedAt, age: age, clocks: clocks)
+            write(dated, to: tokens)
         }
     }
 
@@ -137,9 +155,8 @@ final class TombstoneWriter {
     ///
     /// A repetition is dated again, never later than before: a later date might outweigh a registration that came
     /// meanwhile.
-    private func writeDated(_ refused: Refused) {
-        guard !isClosed else { return }
-        guard let tokens else { return end(refused) }
+    private func write(_ turn: Writes.Turn, to tokens: TokenTable) {
+        let refused = turn.write
         let change = TokenChange(
             environment: refused.topic.environment,
             bundleID: refused.topic.bundleID,
@@ -147,44 +164,35 @@ final class TombstoneWriter {
             kind: .tombstone(at: refused.refusedAt, refused.isProven ? .feedback : .invalid)
         )
         tokens.make(change, in: refused.topic.tokens) { [weak self] result in
-            guard let self else { return }
+            guard let self, writes.isOpen(turn) else { return }
             switch result {
             case .success(let facts):
                 if refused.isProven, facts.isDead { onDead(refused) }
                 publisher.publish(change, facts) { [weak self] in self?.putIntoFilter(change, facts, of: refused) }
+                writes.end(turn)
             case .failure(let error):
-                failed(refused, error)
+                failed(turn, error)
             }
         }
     }
 
-    private func failed(_ refused: Refused, _ error: RedisError) {
-        guard !error.isLastingRefusal else {
-            if let passedOver = refusals.take(now: MonotonicTime(eventLoop.now)) {
-                var metadata = refused.metadata(error)
-                metadata["passed-over"] = .stringConvertible(passedOver)
-                logger.error("tombstone was refused by Redis", metadata: metadata)
-            }
-            return end(refused)
-        }
-        failed.append(refused)
-        guard failed.count == 1 else { return }
-        logger.warning("tombstone could not be written", metadata: refused.metadata(error))
+    private func failed(_ turn: Writes.Turn, _ error: RedisError) {
         // The writes may run twice.
-        eventLoop.assumeIsolated().scheduleTask(in: ShardLimits.writeAgain) { [weak self] in self?.writeFailed() }
-    }
-
-    private func writeFailed() {
-        let again = failed
-        failed = []
-        for refused in again { write(refused) }
+        guard error.isLastingRefusal else { return writes.fail(turn, error) }
+        if let passedOver = refusals.take(now: MonotonicTime(eventLoop.now)) {
+            var metadata = turn.write.metadata(error)
+            metadata["passed-over"] = .stringConvertible(passedOver)
+            logger.error("tombstone was refused by Redis", metadata: metadata)
+        }
+        end(turn.write)
+        writes.end(turn)
     }
 
     /// Puts the tombstone into the filter before the shard's memory of the token may go.
     private func putIntoFilter(_ change: TokenChange, _ facts: TokenFacts, of refused: Refused) {
         guard let filters else { return end(refused) }
         filters.noteChange(change, facts, from: eventLoop) { [weak self] in
-            if let self, !isClosed { end(refused) }
+            if let self, !availability.isClosed { end(refused) }
         }
     }
 

@@ -44,11 +44,9 @@ final class Coalescing {
     private var waiting = WaitingRequests()
     /// Requests that are sent as soon as Redis allows it.
     private var asked: [Coalescer.Subject: UInt64] = [:]
-    /// Redis is away and sending goes on without it.
-    private(set) var isRedisAway = false
-    /// Questions that failed and are asked again together: thousands may.
-    private var failed: [Question] = []
-    private var isClosed = false
+    private let availability: RedisAvailability
+    /// By the ticket of the request that asks.
+    private let questions: RedisWrites<UInt64, Question>
 
     init(
         settings: ShardSettings,
@@ -57,6 +55,7 @@ final class Coalescing {
         outcomes: Outcomes,
         memory: RequestMemory,
         badges: DueBadges,
+        availability: RedisAvailability,
         eventLoop: any EventLoop,
         logger: Logger,
         lanes: @escaping (Int32) -> TopicLanes?
@@ -70,24 +69,24 @@ final class Coalescing {
         self.eventLoop = eventLoop
         self.logger = logger
         self.lanes = lanes
+        self.availability = availability
+        questions = RedisWrites(availability, eventLoop)
+        questions.onTurn = { [unowned self] in ask($0) }
+        questions.onFailure = { _, error in
+            logger.warning("coalescing windows cannot be read", metadata: ["error": "\(error)"])
+        }
     }
 
     var count: Int { waiting.count }
     var oldestBatch: UInt64? { waiting.oldestBatch }
     private var now: MonotonicTime { MonotonicTime(eventLoop.now) }
 
-    /// Ends the stage: nothing is asked any more.
-    func close() { isClosed = true }
-
-    /// Redis went away, so that sending goes on without it, or is back.
-    func setRedisAway(_ isAway: Bool) { isRedisAway = isAway }
-
     /// Forgets a feed that is over, or being given back.
     func forget(feed: UInt32) {
         guard !waiting.isEmpty else { return }
         let gone = waiting.takeAll(ofFeed: feed)
-        for (ticket, request) in gone where asked[request.subject] == ticket { asked[request.subject] = nil }
-        machine.forget(assignment: feed, gone.map { ($0.ticket, $0.request.subject) })
+        for (ticket, subject) in gone where asked[subject] == ticket { asked[subject] = nil }
+        machine.forget(assignment: feed, gone)
     }
 
     // MARK: Arriving
@@ -198,7 +197,7 @@ final class Coalescing {
     // MARK: Going on
 
     /// Requests are left that nothing holds any more.
-    var isUnfinished: Bool { machine.hasClosed }
+    var isUnfinished: Bool { !machine.isEmpty && machine.isUnfinished }
 
     /// Releases the requests that nothing holds any more, as many as one turn may.
     ///
@@ -282,24 +281,25 @@ final class Coalescing {
 
     private func ask(_ purpose: Question.Purpose, _ ticket: UInt64) {
         guard let request = waiting[ticket] else { return }
-        ask(
-            Question(
-                purpose: purpose,
-                topic: request.topic,
-                fingerprint: request.fingerprint,
-                stamp: request.stamp,
-                tag: request.token.withUnsafeBytes { tokens?.tag(of: $0, checksum: request.checksum) ?? 0 },
-                askedAt: now
-            )
+        let question = Question(
+            purpose: purpose,
+            topic: request.topic,
+            fingerprint: request.fingerprint,
+            stamp: request.stamp,
+            tag: request.token.withUnsafeBytes { tokens?.tag(of: $0, checksum: request.checksum) ?? 0 },
+            askedAt: now
         )
+        questions.add(question, of: ticket)
     }
 
-    private func ask(_ question: Question) {
-        guard !isClosed, isOpen(question) else { return }
+    private func ask(_ turn: RedisWrites<UInt64, Question>.Turn) {
+        let question = turn.write
+        guard isOpen(question) else { return questions.end(turn) }
         // The window may be gone by now, or Redis away.
         let window = question.topic.coalescingWindow
         guard window > .zero, let redis = tokens?.redis, !mayGoOnWithoutRedis(since: question.askedAt) else {
-            return decideWithoutRedis(question)
+            decideWithoutRedis(question)
+            return questions.end(turn)
         }
         let key = question.topic.windowKey
         let slot = question.topic.tokens.keys.slot(tag: question.tag)
@@ -311,7 +311,7 @@ final class Coalescing {
             writer.argument(Int(min(question.stamp.offset, CoalesceScript.largestNumber)))
             if case .end = question.purpose { writer.argument(1) } else { writer.argument(0) }
         } _: { [weak self] result in
-            self?.answered(question, result)
+            self?.answered(turn, result)
         }
     }
 
@@ -323,11 +323,16 @@ final class Coalescing {
         }
     }
 
-    private func answered(_ question: Question, _ result: Result<RedisReply, RedisError>) {
-        guard !isClosed else { return }
+    private func answered(
+        _ turn: RedisWrites<UInt64, Question>.Turn,
+        _ result: Result<RedisReply, RedisError>
+    ) {
+        guard questions.isOpen(turn) else { return }
+        let question = turn.write
         switch result {
         case .success(let reply):
-            decide(question, reply.integer ?? 0)
+            if isOpen(question) { decide(question, reply.integer ?? 0) }
+            questions.end(turn)
             onProgress()
         case .failure(let error) where error.isLastingRefusal:
             logger.error(
@@ -338,19 +343,11 @@ final class Coalescing {
                 ]
             )
             decideWithoutRedis(question)
+            questions.end(turn)
         case .failure(let error):
-            failed.append(question)
-            guard failed.count == 1 else { return }
-            logger.warning("coalescing windows cannot be read", metadata: ["error": "\(error)"])
-            // The questions may run twice; the cursor waits for them.
-            eventLoop.assumeIsolated().scheduleTask(in: ShardLimits.writeAgain) { [weak self] in self?.askFailed() }
+            // The question may be asked twice; the cursor waits for it.
+            questions.fail(turn, error)
         }
-    }
-
-    private func askFailed() {
-        let questions = failed
-        failed = []
-        for question in questions { ask(question) }
     }
 
     /// Acts on the answer of Redis, see ``CoalesceScript``.
@@ -383,6 +380,6 @@ final class Coalescing {
     /// Sending may go on without Redis, which is away.
     private func mayGoOnWithoutRedis(since asked: MonotonicTime) -> Bool {
         guard let patience = settings.redisPatience else { return false }
-        return isRedisAway || asked + patience <= now
+        return availability.isAway || asked + patience <= now
     }
 }

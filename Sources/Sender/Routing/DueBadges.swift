@@ -17,7 +17,7 @@ final class DueBadges {
         var checksum: UInt32
     }
 
-    private typealias Requests = OrderedWrites<Token, WaitingRequest>
+    private typealias Requests = RedisWrites<Token, WaitingRequest>
 
     /// Called with a request that goes on.
     var onReady: (WaitingRequest) -> Void = { _ in }
@@ -27,34 +27,31 @@ final class DueBadges {
     private let tokens: TokenTable?
     private let feeds: FeedTable
     private let outcomes: Outcomes
-    private let eventLoop: any EventLoop
+    private let availability: RedisAvailability
+    private let requests: Requests
     private let logger: Logger
-    private var requests = Requests()
     /// Requests here, by number of their batch.
     private var batches: [UInt64: Int] = [:]
-    /// Redis is away and sending goes on without it.
-    private var isRedisAway = false
-    private var isClosed = false
 
     init(
         tokens: TokenTable?,
         feeds: FeedTable,
         outcomes: Outcomes,
+        availability: RedisAvailability,
         eventLoop: any EventLoop,
         logger: Logger
     ) {
         self.tokens = tokens
         self.feeds = feeds
         self.outcomes = outcomes
-        self.eventLoop = eventLoop
+        self.availability = availability
         self.logger = logger
+        requests = Requests(availability, eventLoop)
+        requests.onTurn = { [unowned self] in count($0) }
+        requests.onFailure = { _, error in
+            logger.warning("badges could not be counted", metadata: ["error": "\(error)"])
+        }
     }
-
-    /// Ends the stage: nothing is counted any more.
-    func close() { isClosed = true }
-
-    /// Redis went away, so that sending goes on without it, or is back.
-    func setRedisAway(_ isAway: Bool) { isRedisAway = isAway }
 
     /// Number of the oldest batch with a request here.
     var oldestBatch: UInt64? { batches.isEmpty ? nil : batches.keys.min() }
@@ -69,34 +66,25 @@ final class DueBadges {
         let token = Token(topic: request.topic.index, checksum: request.checksum)
         guard request.badge != nil && counts || requests.contains(token) else { return false }
         batches[request.batch, default: 0] += 1
-        count(requests.add(request, of: token))
+        requests.add(request, of: token)
         return true
     }
 
     /// Lets everything go on that waits for Redis while sending goes on without it.
     func goOnWithoutRedis() {
-        guard isRedisAway, !requests.isEmpty else { return }
+        guard availability.isAway, !requests.isEmpty else { return }
         for request in requests.takeAll() { leave(request) }
     }
 
-    private var counts: Bool { tokens != nil && !isRedisAway }
+    private var counts: Bool { tokens != nil && !availability.isAway }
 
-    /// Counts the request whose turn has come. One without a badge goes on, and it is the next one's turn.
-    private func count(_ turn: Requests.Turn?) {
-        var next = turn
-        while let turn = next {
-            let request = turn.write
-            if let badge = request.badge, counts, let mark = mark(of: request) {
-                return count(badge.change, mark, turn)
-            }
-            next = requests.end(turn)
-            leave(request)
-        }
-    }
-
-    private func count(_ change: BadgeChange, _ mark: BadgeMark, _ turn: Requests.Turn) {
-        guard let tokens, !isClosed else { return }
+    /// Counts the request whose turn has come. One without a badge goes on.
+    private func count(_ turn: Requests.Turn) {
         let request = turn.write
+        guard let tokens, let change = request.badge?.change, counts, let mark = mark(of: request) else {
+            leave(request)
+            return requests.end(turn)
+        }
         request.token.withUnsafeBytes { token in
             tokens.changeBadge(
                 of: token,
@@ -121,7 +109,7 @@ final class DueBadges {
 
     private func answered(_ turn: Requests.Turn, _ result: Result<UInt32, RedisError>) {
         // Sending may have gone on without the answer.
-        guard !isClosed, requests.isOpen(turn) else { return }
+        guard requests.isOpen(turn) else { return }
         switch result {
         case .success(let number):
             end(turn, number: number)
@@ -132,20 +120,13 @@ final class DueBadges {
             logger.error("a badge could not be counted", metadata: metadata)
             end(turn, number: nil)
         case .failure(let error):
-            guard requests.fail(turn) else { return }
-            logger.warning("badges could not be counted", metadata: ["error": "\(error)"])
             // The script may run twice; it counts once.
-            eventLoop.assumeIsolated().scheduleTask(in: ShardLimits.writeAgain) { [weak self] in self?.countFailed() }
+            requests.fail(turn, error)
         }
-    }
-
-    private func countFailed() {
-        for turn in requests.takeFailed() where requests.isOpen(turn) { count(turn) }
     }
 
     private func end(_ turn: Requests.Turn, number: UInt32?) {
         var request = turn.write
-        let next = requests.end(turn)
         do throws(RecordRefusal) {
             if let number, let (payload, terms) = try request.badge?.make(number: number) {
                 request.payload = payload
@@ -156,7 +137,7 @@ final class DueBadges {
         } catch {
             leave(request, error)
         }
-        count(next)
+        requests.end(turn)
         onProgress()
     }
 

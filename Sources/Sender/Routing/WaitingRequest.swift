@@ -31,7 +31,14 @@ struct WaitingRequest {
 
 /// Requests of a shard that wait to be coalesced, by ticket.
 struct WaitingRequests {
-    private var waiting: [UInt64: WaitingRequest] = [:]
+    /// Keeps a request in one place: a table of the requests themselves would move them all as it grows.
+    private final class Kept {
+        let request: WaitingRequest
+
+        init(_ request: WaitingRequest) { self.request = request }
+    }
+
+    private var waiting: [UInt64: Kept] = [:]
     /// Tickets of each feed: what leaves with it is found without a look at the others.
     private var byFeed: [UInt32: Set<UInt64>] = [:]
     private var tickets: UInt64 = 0
@@ -48,7 +55,7 @@ struct WaitingRequests {
     /// The number of the oldest batch with a waiting request.
     var oldestBatch: UInt64? { isEmpty ? nil : arrivals[firstArrival].batch }
 
-    subscript(ticket: UInt64) -> WaitingRequest? { waiting[ticket] }
+    subscript(ticket: UInt64) -> WaitingRequest? { waiting[ticket]?.request }
 
     /// A number for a request that arrives.
     mutating func nextTicket() -> UInt64 {
@@ -57,7 +64,7 @@ struct WaitingRequests {
     }
 
     mutating func keep(_ ticket: UInt64, _ request: WaitingRequest) {
-        waiting[ticket] = request
+        waiting[ticket] = Kept(request)
         byFeed[request.reference.assignment, default: []].insert(ticket)
         arrivals.append((ticket, request.batch))
     }
@@ -65,7 +72,7 @@ struct WaitingRequests {
     /// Removes a request that no longer waits.
     mutating func takeRequest(_ ticket: UInt64) -> WaitingRequest? {
         defer { skipArrivals() }
-        guard let request = waiting.removeValue(forKey: ticket) else { return nil }
+        guard let request = waiting.removeValue(forKey: ticket)?.request else { return nil }
         let feed = request.reference.assignment
         byFeed[feed]?.remove(ticket)
         if byFeed[feed]?.isEmpty ?? false { byFeed[feed] = nil }
@@ -73,10 +80,10 @@ struct WaitingRequests {
     }
 
     /// Takes all requests of a feed, which this shard no longer owns; in no order.
-    mutating func takeAll(ofFeed feed: UInt32) -> [(ticket: UInt64, request: WaitingRequest)] {
+    mutating func takeAll(ofFeed feed: UInt32) -> [(ticket: UInt64, subject: Coalescer.Subject)] {
         defer { skipArrivals() }
         return (byFeed.removeValue(forKey: feed) ?? []).compactMap { ticket in
-            waiting.removeValue(forKey: ticket).map { (ticket, $0) }
+            waiting.removeValue(forKey: ticket).map { (ticket, $0.request.subject) }
         }
     }
 

@@ -23,7 +23,7 @@ enum ShardLimits {
     static let workOfCoalescing = 32
     static let workOfRequestID = 2
     /// Most groups of coalesced requests that end in one turn.
-    static let dueAtOnce = 2048
+    static let dueAtOnce = 1024
     /// Bytes of a payload that are as much work as a notification.
     static let payloadBytesPerUnit = 256
     /// Most notifications that are routed before the turn's work is looked at.
@@ -110,6 +110,8 @@ enum ShardLimits {
     static let settleReserve = Duration.seconds(1)
     /// Time between two attempts after a server's refusal.
     static let retryInterval = Duration.seconds(1)
+    /// Most writes of a stage of which Redis has not answered: their answers come in one turn, and each may send.
+    static let redisWrites = 512
     /// Time before a failed write to Redis is repeated.
     static let writeAgain = TimeAmount.seconds(1)
     /// The longest lack of room before the partitions are paused.

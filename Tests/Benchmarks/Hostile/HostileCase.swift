@@ -34,6 +34,8 @@ enum HostileCase: String, CaseIterable, Sendable {
     case emptyTokens = "empty-tokens"
     case packedTokens = "packed-tokens"
     case countedBadges = "counted-badges"
+    case coalescedTokens = "coalesced-tokens"
+    case coalescedBadges = "coalesced-badges"
     // Renderers.
     case shortenedBadges = "shortened-badges"
     case ownArguments = "own-arguments"
@@ -102,6 +104,15 @@ enum HostileCase: String, CaseIterable, Sendable {
             value.field(6, random.bytes((bytes - value.bytes.count - 8) / 32 * 32))
         case .countedBadges:
             value.field(1, random.bytes(8).map { $0 & 0x3F | 0x40 })
+            value.field(13, Self.message { $0.field(2, Self.message { $0.number(2, 2) }) })
+            value.field(6, random.bytes((bytes - value.bytes.count - 8) / 32 * 32))
+        case .coalescedTokens:
+            value.field(3, Self.payload)
+            value.field(9, Array("score".utf8))
+            value.field(6, random.bytes((bytes - value.bytes.count - 8) / 32 * 32))
+        case .coalescedBadges:
+            value.field(1, random.bytes(8).map { $0 & 0x3F | 0x40 })
+            value.field(9, Array("score".utf8))
             value.field(13, Self.message { $0.field(2, Self.message { $0.number(2, 2) }) })
             value.field(6, random.bytes((bytes - value.bytes.count - 8) / 32 * 32))
         case .shortenedBadges:

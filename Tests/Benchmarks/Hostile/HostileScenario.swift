@@ -41,7 +41,8 @@ final class HostileScenario {
         options.devices = 1000
         options.partitions = partitions
         options.outcomes = "none"
-        options.worker = "{shards: 1, connections-per-topic: 1, confirmation-window: 1s, park-after: 1d}"
+        options.worker =
+            "{shards: 1, connections-per-topic: 1, confirmation-window: 1s, park-after: 1d, coalescing-window: 1s}"
         options.configuration = "operations: {listen: \"127.0.0.1:\(port)\"}"
         if !isReachable { options.gateway = "127.0.0.1:1" }
         let pipeline = try LocalPipeline(options, executable: executable, directory: directory)
@@ -108,8 +109,9 @@ final class HostileScenario {
             report.healthyMilliseconds = max(report.healthyMilliseconds ?? 0, milliseconds)
             readDeadLetters()
         }
-        // Answers of gateway and Redis are taken meanwhile, and the last dead letters are published.
-        producer.poll(timeoutMilliseconds: 1000)
+        // Windows of coalescing end meanwhile, answers of gateway and Redis are taken, and the last dead letters are
+        // published.
+        producer.poll(timeoutMilliseconds: 3000)
         let after = try await metrics()
         readDeadLetters()
         report.deadLetterBytes = deadLetterBytes
