@@ -8,7 +8,7 @@ extension Auditor {
     func checkLimits(of shard: WorkerShard, worker: Int) {
         let stages = shard.stages
         check(
-            stages.lookup.count <= ShardLimits.preparedBatches,
+            stages.lookup.count <= ShardLimits.preparedBatches + ShardLimits.passedBatches,
             7,
             "\(stages.lookup.count) batches are prepared"
         )

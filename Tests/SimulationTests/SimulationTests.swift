@@ -139,6 +139,11 @@ import Testing
         #expect(World(WorldPlan(seed: seed, features: Self.withRefusals)).run().violation == nil)
     }
 
+    @Test("A known seed of a mistake of the auditor passes: batches that others pass are beside the limit")
+    func knownPassedSeed() {
+        #expect(World(WorldPlan(seed: 701_166, features: Self.withCuts)).run().violation == nil)
+    }
+
     @Test(
         "Known seeds pass: refused records from the offset on, a suspension behind a commit that is not answered",
         arguments: [4366, 5026, 7620, 41729] as [UInt64]
