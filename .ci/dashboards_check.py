@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds the dashboards in Deploy/grafana against each other, Deploy/README.md and the compose file that mounts them.
+"""Holds the dashboards in Deploy/grafana against each other, the pages of Deploy and the compose file that mounts them.
 
 Prints a line for each difference; exit code 1 if there is one. Tests ask a Prometheus the queries.
 """
@@ -10,18 +10,19 @@ import sys
 
 import yaml
 
-from deploy_check import DEPLOY, DOCUMENT, documented_metrics, metrics
+from deploy_check import DEPLOY, MONITORING, documented_metrics, metrics
 
 COLUMNS = 24
 # The sentence that a description ends with.
-ENTRY = re.compile(r" Read " + re.escape(DOCUMENT) + r"#([a-z0-9_-]+)\.$")
+ENTRY = re.compile(r" Read (Deploy/[\w/]+\.md(?:#[a-z0-9_-]+)?)\.$")
 VARIABLE = re.compile(r"\$\{?(\w+)\}?")
 
 
-def anchors(text):
-    """The headings of a document, as links name them."""
+def places(page, text):
+    """A page and its headings, as links name them."""
     headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
-    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    anchors = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    return {page, *(f"{page}#{anchor}" for anchor in anchors)}
 
 
 def fields(panel):
@@ -33,12 +34,12 @@ def fields(panel):
     }
 
 
-def panel_differences(panel, known_anchors, known_metrics, variables):
+def panel_differences(panel, known_places, known_metrics, variables):
     description = panel.get("description", "")
     if not (entry := ENTRY.search(description)) or not description[:entry.start()].strip():
-        yield f"its description has to say what to do, and end with 'Read {DOCUMENT}#….'"
-    elif entry[1] not in known_anchors:
-        yield f"{DOCUMENT} has no {entry[1]}"
+        yield f"its description has to say what to do, and end with 'Read Deploy/….md#….'"
+    elif entry[1] not in known_places:
+        yield f"there is no {entry[1]}"
     if not panel.get("targets"):
         yield "asks nothing"
     references = [target["refId"] for target in panel.get("targets", [])]
@@ -46,7 +47,7 @@ def panel_differences(panel, known_anchors, known_metrics, variables):
         yield "two queries have one refId"
     for target in panel.get("targets", []):
         for metric in sorted(metrics(target["expr"]) - known_metrics):
-            yield f"asks for {metric}, which no table of {DOCUMENT} has"
+            yield f"asks for {metric}, which no table of {MONITORING} has"
         for variable in VARIABLE.findall(target["expr"]):
             if variable not in variables and not variable.startswith("__"):
                 yield f"uses ${variable}, which is none of the dashboard's"
@@ -54,7 +55,7 @@ def panel_differences(panel, known_anchors, known_metrics, variables):
         yield "asks a data source that nobody can choose"
 
 
-def dashboard_differences(dashboard, known_anchors, known_metrics):
+def dashboard_differences(dashboard, known_places, known_metrics):
     variables = {variable["name"] for variable in dashboard["templating"]["list"]}
     numbers, taken = set(), set()
     for panel in dashboard["panels"]:
@@ -66,7 +67,7 @@ def dashboard_differences(dashboard, known_anchors, known_metrics):
             yield f"{title}: lies on another panel, or beyond the edge"
         taken |= fields(panel)
         if panel["type"] != "row":
-            for finding in panel_differences(panel, known_anchors, known_metrics, variables):
+            for finding in panel_differences(panel, known_places, known_metrics, variables):
                 yield f"{title}: {finding}"
 
 
@@ -105,8 +106,8 @@ def load(path):
 
 
 def main():
-    text = (DEPLOY / "README.md").read_text()
-    known = anchors(text), documented_metrics(text)
+    pages = {f"Deploy/{path.relative_to(DEPLOY)}": path.read_text() for path in sorted(DEPLOY.rglob("*.md"))}
+    known = set().union(*(places(*page) for page in pages.items())), documented_metrics(pages[MONITORING])
     files = sorted((DEPLOY / "grafana/dashboards").glob("*.json"))
     dashboards = {file.name: json.loads(file.read_text()) for file in files}
     found = [

@@ -6,13 +6,13 @@ import unittest
 
 import dashboards_check
 
-ANCHORS = dashboards_check.anchors("# One\n\n## Two, *three*\n")
+PLACES = dashboards_check.places("Deploy/ONE.md", "# One\n\n## Two, *three*\n")
 METRICS = {"belfry_age_seconds"}
 PANEL = {
     "id": 2,
     "type": "timeseries",
     "title": "Age",
-    "description": "Rising: look. Read Deploy/README.md#two-three.",
+    "description": "Rising: look. Read Deploy/ONE.md#two-three.",
     "gridPos": {"x": 0, "y": 1, "w": 24, "h": 8},
     "datasource": {"type": "prometheus", "uid": "${datasource}"},
     "targets": [{"refId": "A", "expr": 'rate(belfry_age_seconds_sum{job=~"$job"}[$__rate_interval])'}],
@@ -42,17 +42,17 @@ class DashboardsCheckTests(unittest.TestCase):
         self.panel = self.dashboard["panels"][1]
 
     def expect_one(self, words):
-        found = list(dashboards_check.dashboard_differences(self.dashboard, ANCHORS, METRICS))
+        found = list(dashboards_check.dashboard_differences(self.dashboard, PLACES, METRICS))
         self.assertEqual(len(found), 1, found)
         self.assertIn(words, found[0])
 
     def test_a_dashboard_that_agrees_with_everything_has_no_finding(self):
-        self.assertEqual(list(dashboards_check.dashboard_differences(self.dashboard, ANCHORS, METRICS)), [])
+        self.assertEqual(list(dashboards_check.dashboard_differences(self.dashboard, PLACES, METRICS)), [])
 
     def test_a_description_says_something_and_ends_with_an_entry_that_is_there(self):
         for text, words in [
-            ("", "has to say"), ("Rising: look.", "has to say"), (" Read Deploy/README.md#one.", "has to say"),
-            ("Look. Read Deploy/README.md#three.", "has no three"),
+            ("", "has to say"), ("Rising: look.", "has to say"), (" Read Deploy/ONE.md.", "has to say"),
+            ("Look. Read Deploy/ONE.md#three.", "no Deploy/ONE.md#three"),
         ]:
             with self.subTest(text):
                 self.panel["description"] = text

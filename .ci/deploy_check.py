@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds the alert rules in Deploy/prometheus against their cases and against Deploy/README.md: runbook and metrics.
+"""Holds the alert rules in Deploy/prometheus against their cases, the runbook and the tables of metrics.
 
 Prints a line for each difference; exit code 1 if there is one. The form of the rules is promtool's matter.
 """
@@ -11,7 +11,8 @@ from pathlib import Path
 import yaml
 
 DEPLOY = Path(__file__).resolve().parent.parent / "Deploy"
-DOCUMENT = "Deploy/README.md"
+# The page with the tables of metrics.
+MONITORING = "Deploy/MONITORING.md"
 SEVERITIES = {"page", "ticket"}
 # The parts of a runbook entry that are named; what the alert means stands before them.
 PARTS = ["- **First look**:", "- **Remedy**:"]
@@ -35,15 +36,12 @@ def alerts(documents):
 
 
 def entries(text):
-    """The text below each heading of the fourth level in the chapter "Alerts" of the runbook, by heading."""
-    found, chapter, entry = {}, None, None
+    """The text below each heading of the second level of a page of the runbook, by heading."""
+    found, entry = {}, None
     for line in text.splitlines():
         if heading := HEADING.match(line):
-            level, title = len(heading[1]), heading[2]
-            if level <= 3:
-                chapter, entry = title, None
-            elif chapter == "Alerts":
-                entry = title
+            entry = heading[2] if len(heading[1]) == 2 else None
+            if entry:
                 found[entry] = ""
         elif entry:
             found[entry] += line + "\n"
@@ -56,7 +54,7 @@ def documented_metrics(text):
     return set().union(*map(metrics, cells))
 
 
-def rule_differences(rules, known):
+def rule_differences(rules, known, page):
     for rule in rules:
         name, labels, notes = rule["alert"], rule.get("labels", {}), rule.get("annotations", {})
         if labels.get("severity") not in SEVERITIES:
@@ -66,19 +64,19 @@ def rule_differences(rules, known):
         for note in ("summary", "description"):
             if not notes.get(note):
                 yield f"{name}: has no {note}"
-        if notes.get("runbook") != (anchor := f"{DOCUMENT}#{name.lower()}"):
+        if notes.get("runbook") != (anchor := f"{page}#{name.lower()}"):
             yield f"{name}: its runbook is {notes.get('runbook')}, not {anchor}"
         asked = metrics(rule["expr"])
         for metric in sorted(asked - known):
-            yield f"{name}: asks for {metric}, which no table of {DOCUMENT} has"
+            yield f"{name}: asks for {metric}, which no table of {MONITORING} has"
 
 
-def runbook_differences(rules, runbook):
+def runbook_differences(rules, runbook, page):
     names = {rule["alert"] for rule in rules}
     for name in sorted(names - runbook.keys()):
-        yield f"{name}: has no entry under Alerts in {DOCUMENT}"
+        yield f"{name}: has no entry in {page}"
     for name in sorted(runbook.keys() - names):
-        yield f"{name}: {DOCUMENT} has an entry, but there is no such alert"
+        yield f"{name}: {page} has an entry, but there is no such alert"
     for name in sorted(names & runbook.keys()):
         meaning, *parts = re.split("|".join(map(re.escape, PARTS)), runbook[name])
         if len(parts) != len(PARTS) or not all(part.strip() for part in [meaning, *parts]):
@@ -125,18 +123,26 @@ def scrape_differences(prometheus, compose):
 
 
 def load(folder):
-    return [yaml.safe_load(path.read_text()) for path in sorted(folder.glob("*.yaml"))]
+    return {path.stem: yaml.safe_load(path.read_text()) for path in sorted(folder.glob("*.yaml"))}
+
+
+def pages(known):
+    """Each file of rules has a page of the runbook."""
+    for name, document in load(DEPLOY / "prometheus/alerts").items():
+        page, rules = f"Deploy/runbook/{name}.md", alerts([document])
+        text = (DEPLOY.parent / page).read_text()
+        yield from rule_differences(rules, known, page)
+        yield from runbook_differences(rules, entries(text), page)
 
 
 def main():
-    text = (DEPLOY / "README.md").read_text()
-    rules = alerts(load(DEPLOY / "prometheus/alerts"))
-    cases = [case for document in load(DEPLOY / "prometheus/tests") for case in document["tests"]]
+    known = documented_metrics((DEPLOY.parent / MONITORING).read_text())
+    rules = alerts(load(DEPLOY / "prometheus/alerts").values())
+    cases = [case for document in load(DEPLOY / "prometheus/tests").values() for case in document["tests"]]
     prometheus = yaml.safe_load((DEPLOY / "prometheus/prometheus.yaml").read_text())
     compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
     found = [
-        *rule_differences(rules, documented_metrics(text)), *runbook_differences(rules, entries(text)),
-        *case_differences(rules, cases), *scrape_differences(prometheus, compose),
+        *pages(known), *case_differences(rules, cases), *scrape_differences(prometheus, compose),
     ]
     for finding in found:
         print(f"Deploy/prometheus: {finding}")

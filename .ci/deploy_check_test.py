@@ -13,21 +13,21 @@ TEXT = """
 |---|---|
 | `belfry_age_seconds`, `belfry_lost_total` | `belfry_elsewhere_total` |
 
-## Runbook
+## Others
 
-### Alerts
+No table.
+"""
+PAGE = "Deploy/runbook/old.md"
+RUNBOOK = """
+# Alerts
 
-#### BelfryOld
+## BelfryOld
 
 It is old.
 
 - **First look**: the log.
 - **Remedy**:
   none.
-
-### Other
-
-#### No alert
 """
 RULES = [
     {
@@ -41,7 +41,7 @@ RULES = [
                         "for": "5m",
                         "labels": {"severity": "page", "days": "7"},
                         "annotations": {
-                            "summary": "old", "description": "old", "runbook": "Deploy/README.md#belfryold",
+                            "summary": "old", "description": "old", "runbook": f"{PAGE}#belfryold",
                         },
                     },
                 ],
@@ -66,10 +66,10 @@ class DeployCheckTests(unittest.TestCase):
         self.rule = self.rules[0]
 
     def rule_differences(self):
-        return list(deploy_check.rule_differences(self.rules, deploy_check.documented_metrics(TEXT)))
+        return list(deploy_check.rule_differences(self.rules, deploy_check.documented_metrics(TEXT), PAGE))
 
-    def runbook_differences(self, text=TEXT):
-        return list(deploy_check.runbook_differences(self.rules, deploy_check.entries(text)))
+    def runbook_differences(self, text=RUNBOOK):
+        return list(deploy_check.runbook_differences(self.rules, deploy_check.entries(text), PAGE))
 
     def case_differences(self, cases):
         return list(deploy_check.case_differences(self.rules, cases))
@@ -93,7 +93,7 @@ class DeployCheckTests(unittest.TestCase):
     def test_a_rule_has_severity_duration_texts_and_its_own_anchor(self):
         for keys, value in [
             (("labels", "severity"), "warning"), (("for",), None), (("annotations", "summary"), ""),
-            (("annotations", "description"), None), (("annotations", "runbook"), "Deploy/README.md#belfrynew"),
+            (("annotations", "description"), None), (("annotations", "runbook"), f"{PAGE}#belfrynew"),
         ]:
             with self.subTest(keys):
                 self.setUp()
@@ -106,13 +106,13 @@ class DeployCheckTests(unittest.TestCase):
                 self.expect_one(self.rule_differences(), "BelfryOld: ")
 
     def test_alerts_and_runbook_entries_are_the_same(self):
-        self.expect_one(self.runbook_differences(TEXT + "\n### Alerts\n\n#### BelfryNew\n"), "no such alert")
-        self.expect_one(self.runbook_differences(TEXT.replace("#### BelfryOld", "")), "has no entry")
+        self.expect_one(self.runbook_differences(RUNBOOK + "\n## BelfryNew\n"), "no such alert")
+        self.expect_one(self.runbook_differences(RUNBOOK.replace("## BelfryOld", "")), "has no entry")
 
     def test_an_entry_tells_meaning_first_look_and_remedy(self):
         for part in ["It is old.", "- **First look**:", "the log.", "- **Remedy**:", "none."]:
             with self.subTest(part):
-                self.expect_one(self.runbook_differences(TEXT.replace(part, "")), "its entry needs")
+                self.expect_one(self.runbook_differences(RUNBOOK.replace(part, "")), "its entry needs")
 
     def test_a_rule_fires_and_is_silent_in_one_case(self):
         others = [

@@ -172,7 +172,7 @@ def lint():
 
 
 def main(scratch):
-    known = deploy_check.documented_metrics((DEPLOY / "README.md").read_text())
+    known = deploy_check.documented_metrics((DEPLOY / "MONITORING.md").read_text())
     found, native, asked = lint(), [], []
     for variant, (values, namespace) in VARIANTS.items():
         objects = charted(values, namespace)

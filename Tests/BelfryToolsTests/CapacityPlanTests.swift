@@ -80,7 +80,7 @@ import Testing
         #expect(try plan().connectionRate == 8175)
         #expect(try plan { $0.payloadBytes = 20 }.connectionRate == 25_000)
         #expect(try plan { ($0.payloadBytes, $0.roundTripMilliseconds) = (5120, 10_000) }.connectionRate == 1)
-        let text = try Repository.text(of: "Deploy/README.md").replacing("\n", with: " ")
+        let text = try Repository.text(of: "Deploy/RUN.md").replacing("\n", with: " ")
         #expect(text.contains(/about 8,000\s+notifications of 200 bytes a second and connection at 40 ms/))
     }
 

@@ -14,7 +14,7 @@ import Testing
         ConfigurationCheck.findings(of: try inspect(yaml, variables), now: 1_700_000_000)
     }
 
-    @Test("Every key of the table in Deploy/README.md is shown, and no other")
+    @Test("Every key of the table in Deploy/CONFIGURATION.md is shown, and no other")
     func complete() throws {
         let topic =
             "unknown-fate: resend, spread: 2, payload-limit: 300, coalescing-window: 1s, sensitive-data: warn, "
@@ -28,7 +28,7 @@ import Testing
                 $0.key.replacing("environments.e.", with: "environments.<>.").replacing("topics.t.", with: "topics.<>.")
             }
         )
-        let documented = try Document(path: "Deploy/README.md").configurationKeys
+        let documented = try Document(path: "Deploy/CONFIGURATION.md").configurationKeys
         #expect(documented.subtracting(shown).sorted() == [], "documented, but not shown")
         #expect(shown.subtracting(documented).sorted() == [], "shown, but not documented")
     }

@@ -10,10 +10,10 @@ import Testing
 
 /// The documents beside the code: what they name exists, and what has to be looked up there is there.
 @Suite struct DocumentTests {
-    @Test("Every configuration key that a role reads stands in a table of Deploy/README.md, and no other key does")
+    @Test("Every configuration key that a role reads stands in a table of CONFIGURATION.md, and no other key does")
     func configurationKeys() throws {
         let read = ConfigurationKeys.all()
-        let documented = try Document(path: "Deploy/README.md").configurationKeys
+        let documented = try Document(path: "Deploy/CONFIGURATION.md").configurationKeys
         #expect(read.count > 60, "\(read.sorted())")
         #expect(documented.subtracting(read).sorted() == [], "documented, but read by nobody")
         #expect(read.subtracting(documented).sorted() == [], "read, but not documented")
@@ -30,18 +30,18 @@ import Testing
         }
     }
 
-    @Test("The properties of Kafka's client that Deploy/README.md calls refused are those that are")
+    @Test("The properties of Kafka's client that Deploy/CONFIGURATION.md calls refused are those that are")
     func refusedProperties() throws {
         let refused = Set(KafkaPromise.all.flatMap(\.names))
-        let documented = try Document(path: "Deploy/README.md").names(inTablesOf: "property")
+        let documented = try Document(path: "Deploy/CONFIGURATION.md").names(inTablesOf: "property")
         #expect(refused.count > 20)
         #expect(documented.subtracting(refused).sorted() == [], "documented, but not refused")
         #expect(refused.subtracting(documented).sorted() == [], "refused, but not documented")
     }
 
-    @Test("The settings that Deploy/README.md says a running role applies are those of the table, by their roles")
+    @Test("The settings that CONFIGURATION.md says a running role applies are those of the table, by their roles")
     func runningSettings() throws {
-        let rows = try Document(path: "Deploy/README.md").rows(ofTablesOf: "setting").dropFirst(2)
+        let rows = try Document(path: "Deploy/CONFIGURATION.md").rows(ofTablesOf: "setting").dropFirst(2)
         let documented = rows.map { row in
             let cells = row.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
             return "\(Document.pieces(of: cells[0][...]).joined()): \(cells[1])"
@@ -76,9 +76,9 @@ import Testing
         #expect(Set(DeadLetterReasons.all).subtracting(given).sorted() == [], "explained, but given by nobody")
     }
 
-    @Test("The reasons of the provider API that Deploy/README.md explains are those of the table")
+    @Test("The reasons of the provider API that Deploy/RUNBOOK.md explains are those of the table")
     func providerReasons() throws {
-        let documented = try Document(path: "Deploy/README.md").names(inTablesOf: "service's reason")
+        let documented = try Document(path: "Deploy/RUNBOOK.md").names(inTablesOf: "service's reason")
         #expect(documented.sorted() == ProviderReason.table.map(\.reason.rawValue).sorted())
     }
 
@@ -96,7 +96,9 @@ import Testing
 
     @Test("The reasons why a topic does not work stand beside the metric and the log message that tell them")
     func topicReasons() throws {
-        let lines = try Repository.text(of: "Deploy/README.md").split(separator: "\n")
+        let lines = try ["Deploy/MONITORING.md", "Deploy/RUNBOOK.md"].flatMap {
+            try Repository.text(of: $0).split(separator: "\n")
+        }
         let reasons = TopicHealth.Reason.allCases.map(\.rawValue)
         for place in ["| `belfry_topic_stopped` | by", "| `topic does not work; it lags and is probed` |"] {
             let row = try #require(lines.first { $0.hasPrefix(place) })
@@ -104,9 +106,9 @@ import Testing
         }
     }
 
-    @Test("Every log message that wants somebody's attention is explained in Deploy/README.md")
+    @Test("Every log message that wants somebody's attention is explained in Deploy/RUNBOOK.md")
     func messagesAreDocumented() throws {
-        let explained = try Document(path: "Deploy/README.md").rows(ofTablesOf: "message:").flatMap(Document.pieces)
+        let explained = try Document(path: "Deploy/RUNBOOK.md").rows(ofTablesOf: "message:").flatMap(Document.pieces)
         let said = try Repository.sources().flatMap { source in
             let direct = source.matches(of: /\.(?:notice|warning|error|critical)\(\s*"([^"\\]+)"/).map(\.1)
             return direct + source.matches(of: /\blog\(\s*level: [^"\n]*,\s*"([^"\\]+)"/).map(\.1)
@@ -117,10 +119,10 @@ import Testing
         }
     }
 
-    @Test("Every log message that Deploy/README.md explains is one of the code's")
+    @Test("Every log message that Deploy/RUNBOOK.md explains is one of the code's")
     func messagesExist() throws {
         let sources = try Repository.sources()
-        let explained = try Document(path: "Deploy/README.md").names(inTablesOf: "message:")
+        let explained = try Document(path: "Deploy/RUNBOOK.md").names(inTablesOf: "message:")
         #expect(explained.count > 60)
         for message in explained {
             let literal = message.hasSuffix("…") ? "\"\(message.dropLast())" : "\"\(message)\""
@@ -130,7 +132,7 @@ import Testing
 
     @Test("The table of Kafka's rights names every topic of the contract, no other one, and each look at dead letters")
     func rights() throws {
-        let rows = try Document(path: "Deploy/README.md").rows(ofTablesOf: "principal")
+        let rows = try Document(path: "Deploy/OPERATE.md").rows(ofTablesOf: "principal")
         let named = Set(rows.flatMap(Document.pieces))
         let names = Set(Mirror(reflecting: TopicNames()).children.compactMap { $0.value as? String })
         #expect(names.count >= 6 && names.contains(TopicNames().deadLetters))
@@ -182,14 +184,21 @@ import Testing
         #expect(told.sorted() == expected.sorted())
     }
 
-    @Test("The front page has at most 160 lines, and links to every other document and to the toolchain")
+    @Test("The front page has at most 160 lines, and leads to every other document and to the toolchain")
     func frontPage() throws {
         let front = try Document(path: "README.md")
         #expect(!front.text.isEmpty)
         #expect(front.text.count { $0.isNewline } <= 160)
         let others = Set(try Repository.documents().map(\.path)).subtracting(["README.md"])
         #expect(others.count >= 6, "\(others.sorted())")
-        #expect(others.subtracting(front.links.map(front.resolve)).sorted() == [])
+        var met: Set<String> = []
+        var next = [front]
+        while let page = next.popLast() {
+            let found = Set(page.links.map(page.resolve)).intersection(others).subtracting(met)
+            met.formUnion(found)
+            next += try found.map { try Document(path: $0) }
+        }
+        #expect(others.subtracting(met).sorted() == [])
         #expect(front.text.contains("](https://www.swift.org/install"))
     }
 

@@ -6,12 +6,12 @@ import Testing
 @testable import Sender
 @testable import TokenRoles
 
-/// Deploy/README.md beside what the operations endpoint of each role answers.
+/// Deploy/MONITORING.md beside what the operations endpoint of each role answers.
 @Suite struct MetricDocumentTests {
-    @Test("Every metric that the code declares stands in a table of Deploy/README.md")
+    @Test("Every metric that the code declares stands in a table of Deploy/MONITORING.md")
     func metricsAreDocumented() throws {
         let declared = try Repository.declaredMetrics()
-        let documented = try Document(path: "Deploy/README.md").firstCells.reduce(into: Set<String>()) {
+        let documented = try Document(path: "Deploy/MONITORING.md").firstCells.reduce(into: Set<String>()) {
             $0.formUnion(Document.metrics(in: $1))
         }
         #expect(declared.count > 60, "\(declared.sorted())")
@@ -30,9 +30,9 @@ import Testing
         #expect(named >= declared.count)
     }
 
-    @Test("Each role's table in Deploy/README.md names the metrics that its /metrics gives, and no others")
+    @Test("Each role's table in Deploy/MONITORING.md names the metrics that its /metrics gives, and no others")
     func roles() throws {
-        let document = try Document(path: "Deploy/README.md")
+        let document = try Document(path: "Deploy/MONITORING.md")
         let everyRole =
             RoleHealth().metrics(now: .init(nanoseconds: 0)) + Readiness.table.families(of: [])
             + ProcessMetrics.table.families(of: [.init(figures: nil, role: "worker")])
@@ -63,9 +63,9 @@ import Testing
         }
     }
 
-    @Test("The example of a status in Deploy/README.md is one, and all of it is understood")
+    @Test("The example of a status in Deploy/MONITORING.md is one, and all of it is understood")
     func status() throws {
-        let text = try Repository.text(of: "Deploy/README.md")
+        let text = try Repository.text(of: "Deploy/MONITORING.md")
         let begin = try #require(text.range(of: "```json\n"))
         let end = try #require(text.range(of: "\n```", range: begin.upperBound..<text.endIndex))
         let example = Data(text[begin.upperBound..<end.lowerBound].utf8)

@@ -12,7 +12,8 @@ extension IntegrationTests {
         @Test(
             "Every belfry command in a document has options and values that the program takes",
             arguments: [
-                "README.md", "Deploy/README.md", "Deploy/CAPACITY.md", "Schemas/README.md", "Sources/Sandbox/README.md",
+                "README.md", "Deploy/RUN.md", "Deploy/OPERATE.md", "Deploy/CONFIGURATION.md", "Deploy/CAPACITY.md",
+                "Schemas/README.md", "Sources/Sandbox/README.md",
             ]
         )
         func commands(path: String) throws {

@@ -3,9 +3,15 @@ import LocalPipeline
 import Testing
 
 extension IntegrationTests {
-    /// The commands that Deploy/README.md tells operators to type.
+    /// The commands that the pages of Deploy tell operators to type.
     struct OperatorDocumentTests {
-        private static let path = "Deploy/README.md"
+        private static let pages = ["README", "RUN", "OPERATE", "CONFIGURATION", "MONITORING", "RUNBOOK"]
+
+        /// All pages, one after the other.
+        static func text() throws -> String {
+            try pages.map { try documentText("Deploy/\($0).md") }.joined(separator: "\n")
+        }
+
         /// Beginnings of the commands that are not run: no container engine, no cluster and no systemd takes part in
         /// the tests, and nothing is installed.
         private static let notRun = [
@@ -17,7 +23,7 @@ extension IntegrationTests {
         private static func commands() throws -> [String] {
             var commands: [String] = []
             var goesOn = false
-            for line in ShellBlocks(try documentText(path)).indented {
+            for line in ShellBlocks(try text()).indented {
                 let text = String(line.drop { $0 == " " }).replacing(#/ +# .*$/#, with: "")
                 if goesOn, let last = commands.popLast() {
                     commands.append("\(last)\n\(text)")
@@ -189,7 +195,7 @@ private final class Session {
         try shell.paste("until \(show) \(registered) | grep -q pt-BR; do sleep 0.1; done 2> /dev/null")
         try shell.paste("until \(show) \(replacing); do sleep 0.1; done > /dev/null 2>&1")
         let shown = try type("belfry tokens show")
-        let document = try documentText("Deploy/README.md")
+        let document = try IntegrationTests.OperatorDocumentTests.text()
         #expect(shown.first == "state: alive")
         for line in shown { #expect(document.contains("\n\(line.prefix { $0 != ":" }):"), "\(line)") }
         // In the second of its registration a token stays alive.

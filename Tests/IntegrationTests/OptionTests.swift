@@ -7,8 +7,9 @@ extension IntegrationTests {
         private static let top = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
         private static let documents = [
-            "README.md", "Deploy/README.md", "Deploy/CAPACITY.md", "Schemas/README.md", "Sources/Sandbox/README.md",
-            "Tests/README.md",
+            "README.md", "Deploy/README.md", "Deploy/RUN.md", "Deploy/OPERATE.md", "Deploy/CONFIGURATION.md",
+            "Deploy/MONITORING.md", "Deploy/RUNBOOK.md", "Deploy/CAPACITY.md", "Schemas/README.md",
+            "Sources/Sandbox/README.md", "Tests/README.md",
         ]
 
         @Test("The help of every command begins with the options that must be given")

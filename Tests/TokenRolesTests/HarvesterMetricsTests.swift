@@ -150,7 +150,7 @@ import Testing
         #expect(properties["client.rack"] == "a")
     }
 
-    @Test("The read-ahead that Deploy/README.md states is that of the limits")
+    @Test("The read-ahead that Deploy/OPERATE.md states is that of the limits")
     func readAhead() {
         #expect(HarvestLimits.readAheadBytes == 148_074)
         #expect(HarvestLimits.readAheadBytes / 38 == 3_896)

@@ -64,7 +64,7 @@ struct KafkaPromise: Sendable, Equatable {
 }
 
 extension KafkaPromise {
-    /// Every refusal; Deploy/README.md has the same table.
+    /// Every refusal; Deploy/CONFIGURATION.md has the same table.
     static let all = [
         // Properties that say where clients belong.
         KafkaPromise(

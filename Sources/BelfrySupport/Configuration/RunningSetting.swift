@@ -2,7 +2,7 @@ import PipelineCore
 
 /// A setting that a role applies while it runs, when it reads its configuration again.
 ///
-/// All others need a new start. Deploy/README.md has the same table.
+/// All others need a new start. Deploy/CONFIGURATION.md has the same table.
 package struct RunningSetting: Sendable {
     /// The key's path; `<bundle>` stands for any bundle.
     package let key: String

@@ -4,7 +4,7 @@ public enum DeadLetterReasons {
     public static func explanation(of reason: String) -> String? {
         if reason.hasPrefix("gateway-status-") {
             return
-                "The gateway refused the content with this status. Look it up in Deploy/README.md; publish corrected."
+                "The gateway refused the content with this status. Look it up in Deploy/RUNBOOK.md; publish corrected."
         }
         return table[reason]
     }

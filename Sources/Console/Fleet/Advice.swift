@@ -1,4 +1,4 @@
-/// Advice on the number of workers, by a rule that stands in Deploy/README.md.
+/// Advice on the number of workers, by a rule that stands in Deploy/MONITORING.md.
 ///
 /// Its measure is the work that more workers would do: records that wait for topics that work, and the rate at which
 /// records are taken in. Workers before which records wait are busy, so that their rate is what one of them can do.

@@ -139,7 +139,7 @@ function attention(matters) {
     if (link.textContent !== text) link.textContent = text;
     const name = alert ?? "";
     if (entry.textContent !== name) entry.textContent = name;
-    entry.title = name ? `the runbook's entry in Deploy/README.md` : "";
+    entry.title = name ? `the entry's name in Deploy/RUNBOOK.md` : "";
   });
 }
 
