@@ -12,7 +12,7 @@ final class Stages {
     let group: Group
     let placement: KeyPlacement?
     let commits: Commits
-    let feed: RecordFeed
+    let admission: RecordAdmission
     let catchUp: CatchUpReader
     let retention: Retention
     let live: LiveReader
@@ -198,19 +198,19 @@ final class Stages {
             KeyPlacement(source, unixMilliseconds: settings.unixMilliseconds, logger: logger, clock: clock)
         }
         levers = TopicLevers(controls, group: group, gateway: gateway, placement: placement, logger: logger)
-        feed = RecordFeed(
+        admission = RecordAdmission(
             directory: directory,
             placement: placement,
             intake: intake,
             memory: memoryBudget,
             maxUncommitted: settings.maxUncommitted
         )
-        catchUp = CatchUpReader(feed: feed, intake: intake, logger: logger, makeReader: clients.makeReader)
+        catchUp = CatchUpReader(admission: admission, intake: intake, logger: logger, makeReader: clients.makeReader)
         retention = Retention(consumer: clients.consumer, catchUp: catchUp, logger: logger)
         live = LiveReader(
             consumer: clients.consumer,
             group: group,
-            feed: feed,
+            admission: admission,
             intake: intake,
             retention: retention,
             batchRecords: settings.batchRecords,
@@ -226,7 +226,7 @@ final class Stages {
         }
         group.memory.use(changed.memory)
         group.revokeDeadline = changed.revokeDeadline
-        feed.maxUncommitted = changed.maxUncommitted
+        admission.maxUncommitted = changed.maxUncommitted
         outcomes.use(changed)
         gateway.use(changed)
     }
@@ -312,7 +312,7 @@ final class Stages {
     /// Lets time pass for bundles that wait for a certificate, and makes room for others as certificates come.
     private func lookAfterCertificates(now: MonotonicTime) {
         connectors.tick(now: now)
-        group.lookAfterStrangers(now: now)
+        group.lookAfterUncertified(now: now)
     }
 
     /// Asks for the number of partitions, if records seem to lie in wrong ones.
@@ -358,7 +358,7 @@ final class Stages {
         let partition = feed.partition
         // While no more is taken in, nothing newer can come.
         guard !partition.isPaused else { return .max }
-        guard feed.ledger.isLive else { return self.feed.goesOn(feed) ? 0 : .max }
+        guard feed.ledger.isLive else { return admission.goesOn(feed) ? 0 : .max }
         guard lookup.count == 0, routing.unfinished == nil else { return UInt64(max(0, partition.routedLive)) }
         let isAtRest = !live.hasLeftovers && partition.movedAt + ShardLimits.backlogStandstillTicks <= ticks
         return isAtRest ? .max : UInt64(max(0, partition.liveNext ?? 0))

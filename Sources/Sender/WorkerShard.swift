@@ -110,7 +110,7 @@ package final class WorkerShard {
         }
         stages.lookup.onProgress = { [unowned self] in wake() }
         stages.lookup.onRedisAway = { [unowned self] in stages.redis.isAway = $0 }
-        stages.lookup.tellRedisAway()
+        stages.lookup.publishAvailability()
         stages.coalescing.onProgress = { [unowned self] in wake() }
         stages.dueBadges.onReady = { [unowned self] in stages.routing.send($0) }
         stages.dueBadges.onProgress = { [unowned self] in wake() }
@@ -151,7 +151,7 @@ package final class WorkerShard {
     func use(_ rule: PlaceRule) {
         guard !isStopped else { return }
         clients.tokens?.rule = rule
-        stages.lookup.tellRedisAway()
+        stages.lookup.publishAvailability()
         if isRedisReady == true { redisConnected() }
     }
 

@@ -2,7 +2,7 @@ import Testing
 
 @testable import PipelineCore
 
-/// Connections of a party whose certificate is replaced.
+/// Connections of a credential whose certificate is replaced.
 @Suite struct StreamPoolRotationTests {
     /// A pool with connections that have the first certificate, and have been of use.
     private func makeProbe(_ count: Int = 1) -> (PoolProbe, [UInt32]) {

@@ -133,7 +133,7 @@ import Testing
         #expect(probe.wanted == .reconnect)
     }
 
-    @Test("The wait after a failed attempt is shortened when the gateway answers another party")
+    @Test("The wait after a failed attempt is shortened when the gateway answers another credential")
     func gatewayAnswers() {
         let probe = PoolProbe()
         probe.wait()

@@ -3,7 +3,8 @@ import TestSupport
 
 @testable import PipelineCore
 
-/// Two topics of one party, their connections and a service under a virtual clock; every choice comes from the seed.
+/// Two topics of one credential, their connections and a service under a virtual clock; every choice comes from the
+/// seed.
 ///
 /// Queues and pool are driven as a shell drives them. ``StreamAuditor`` is the naive model.
 final class StreamWorld {

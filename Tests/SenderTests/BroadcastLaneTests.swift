@@ -48,7 +48,7 @@ struct BroadcastLaneTests {
         static let now = MonotonicTime(nanoseconds: 1)
 
         let recorder = Recorder()
-        let desk: StreamDesk
+        let topics: HTTP2Topics
         let lane: StreamLane
         private var streams: Int32 = 0
 
@@ -58,7 +58,7 @@ struct BroadcastLaneTests {
             let settings = ShardSettings(configuration, unixMilliseconds: { 0 }, randomBits: { 35 })
             let gateway = MemoryGateway(EmbeddedEventLoop())
             gateway.missing = [Self.bundleID]
-            desk = StreamDesk(
+            topics = HTTP2Topics(
                 settings: settings,
                 connectors: gateway,
                 delegate: recorder,
@@ -66,7 +66,7 @@ struct BroadcastLaneTests {
                 logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }),
                 clock: { Self.now }
             )
-            lane = desk.makeLane(
+            lane = topics.makeLane(
                 of: settings.makeTopic(0, environment: "sandbox", bundleID: Self.bundleID, filters: nil)
             )
         }
@@ -107,10 +107,10 @@ struct BroadcastLaneTests {
                 ticket,
                 answer.verdict,
                 status == 200 ? nil : answer,
-                by: lane.party,
+                by: lane.connections,
                 now: Self.now
             )
-            desk.settle()
+            topics.settle()
         }
     }
 

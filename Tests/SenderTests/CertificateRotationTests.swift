@@ -85,7 +85,7 @@ struct CertificateRotationTests {
 
     // MARK: HTTP/2
 
-    @Test("Over HTTP/2 the connections of a party move on and drain; nothing is lost, repeated or out of order")
+    @Test("Over HTTP/2 the connections of a credential move on and drain; nothing is lost, repeated or out of order")
     func streams() throws {
         let bench = Bench(over: .http2)
         defer { bench.shard.leave() }
@@ -114,8 +114,8 @@ struct CertificateRotationTests {
         #expect(bench.service.peers[0].isEnded && bench.service.accepted(of: Bench.news) == Array(2...100) + [1])
     }
 
-    @Test("An idle party moves on as well")
-    func idleParty() throws {
+    @Test("An idle credential moves on as well")
+    func idleConnections() throws {
         let bench = Bench(over: .http2)
         defer { bench.shard.leave() }
         bench.assign(0)
@@ -128,7 +128,7 @@ struct CertificateRotationTests {
     }
 
     @Test("A certificate refused by GOAWAY, or by each answer, leaves the connections with the former one")
-    func refusedParty() throws {
+    func refusedConnections() throws {
         for isByGoAway in [true, false] {
             let bench = Bench(over: .http2)
             defer { bench.shard.leave() }
@@ -153,18 +153,18 @@ struct CertificateRotationTests {
 
     @Test("A certificate refused by TLS fails no topic while a connection with the former one is open")
     func refusedHandshake() throws {
-        let desk = ScriptedDesk()
-        let lane = desk.makeLane(Bench.news, .certificate(bundleID: Bench.news))
-        try desk.append(1, to: lane)
-        desk.pass(.zero)
-        let old = try #require(desk.open().first)
-        desk.edition = 2
-        desk.pass(ConnectionRotation.spread)
-        let new = try #require(desk.open().first)
+        let topics = ScriptedTopics()
+        let lane = topics.makeLane(Bench.news, .certificate(bundleID: Bench.news))
+        try topics.append(1, to: lane)
+        topics.pass(.zero)
+        let old = try #require(topics.open().first)
+        topics.edition = 2
+        topics.pass(ConnectionRotation.spread)
+        let new = try #require(topics.open().first)
         let refusal = TLSError.certificateRefused(alert: .certificateRevoked, openSSLErrors: [])
         new.end(refusal)
-        #expect(desk.failed.isEmpty && desk.disconnected == [Bench.news] && !old.isClosed)
+        #expect(topics.failed.isEmpty && topics.disconnected == [Bench.news] && !old.isClosed)
         old.end(refusal)
-        #expect(desk.failed == [Bench.news])
+        #expect(topics.failed == [Bench.news])
     }
 }

@@ -234,26 +234,26 @@ struct DifferentOwnersTests {
 
     @Test("A bundle without a cursor of its own holds the offset until it can be sent to, be there no new record of it")
     func others() throws {
-        let bench = Bench(limits: TopicLimits(withoutCertificate: 1, strangers: 1))
+        let bench = Bench(limits: TopicLimits(withoutCertificate: 1, uncertified: 1))
         defer { bench.shard.leave() }
-        let strangers = (0..<4).map { "com.example.stranger\($0)" }
-        bench.gateway.missing = Set(strangers)
+        let uncertified = (0..<4).map { "com.example.uncertified\($0)" }
+        bench.gateway.missing = Set(uncertified)
         bench.assign(0)
         bench.wait(milliseconds: 100)
-        for (token, stranger) in zip((1 as UInt8)..., strangers) { try bench.bring((stranger, [token])) }
+        for (token, bundle) in zip((1 as UInt8)..., uncertified) { try bench.bring((bundle, [token])) }
         try bench.bring((Bench.news, [50]))
         bench.wait(milliseconds: 30_000)
         #expect(bench.gateway.accepted(of: Bench.news) == [50])
         #expect(bench.committed()?.offset == 2, "the third has no name, and the second has no room")
 
-        bench.gateway.missing = Set(strangers.prefix(2) + strangers.suffix(1))
+        bench.gateway.missing = Set(uncertified.prefix(2) + uncertified.suffix(1))
         bench.wait(milliseconds: 30_000)
-        #expect(bench.gateway.accepted(of: strangers[2]) == [3])
+        #expect(bench.gateway.accepted(of: uncertified[2]) == [3])
         #expect(bench.committed()?.offset == 3)
 
         bench.gateway.missing = []
         bench.wait(milliseconds: 30_000)
-        #expect(strangers.allSatisfy { bench.gateway.accepted(of: $0).count == 1 })
+        #expect(uncertified.allSatisfy { bench.gateway.accepted(of: $0).count == 1 })
         #expect(bench.gateway.accepted.count == 5)
         #expect(bench.committed()?.offset == 5 && bench.committed()?.metadata == "3;")
     }

@@ -103,7 +103,7 @@ final class IntakeBench {
             let view = try SendRequestView(decoding: message.value, as: .protobuf, memo: memo)
             intake.addRequest(
                 view,
-                Intake.Fed(message: message, index: index, feed: feed, topic: topic, shard: shard)
+                AdmittedRecord(message: message, index: index, feed: feed, topic: topic, shard: shard)
             )
         }
         return intake.end()

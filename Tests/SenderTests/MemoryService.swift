@@ -97,14 +97,14 @@ final class MemoryService {
     }
 
     fileprivate func open(
-        _ party: StreamParty,
+        _ owner: CredentialConnections,
         _ number: UInt32,
         _ credential: TopicCredential,
         in environment: String
     ) {
         let peer = MemoryPeer(self, number: peers.count, credential, in: environment, eventLoop)
         peers.append(peer)
-        peer.serve(party, number)
+        peer.serve(owner, number)
         greet(peer)
     }
 }
@@ -133,13 +133,13 @@ private final class MemoryStreamConnector: StreamConnecting {
     var eventLoop: any EventLoop { embedded }
     var edition: UInt64 { service.edition }
 
-    func connect(_ party: StreamParty, number: UInt32) {
+    func connect(_ owner: CredentialConnections, number: UInt32) {
         service.attempts += 1
         let isReachable = !service.isUnreachable
         embedded.assumeIsolated().scheduleTask(in: service.connectTime) { [service, credential, environment] in
-            guard party.isConnecting(Int(number)) else { return }
-            guard isReachable else { return party.connectionEnded(attempt: Int(number), error: Unreachable()) }
-            service.open(party, number, credential, in: environment)
+            guard owner.isConnecting(Int(number)) else { return }
+            guard isReachable else { return owner.connectionEnded(attempt: Int(number), error: Unreachable()) }
+            service.open(owner, number, credential, in: environment)
         }
     }
 
@@ -189,10 +189,10 @@ final class MemoryPeer {
         session = HTTP2ServerSession(settings: service.settings)
     }
 
-    fileprivate func serve(_ party: StreamParty, _ connection: UInt32) {
+    fileprivate func serve(_ owner: CredentialConnections, _ connection: UInt32) {
         let hasAuthorization = if case .key = credential { true } else { false }
         let provider = HTTP2Channel(
-            party: party,
+            owner: owner,
             number: connection,
             authority: "gateway.example",
             hasAuthorization: hasAuthorization

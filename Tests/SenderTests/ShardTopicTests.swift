@@ -158,56 +158,56 @@ struct ShardTopicTests {
     }
 
     /// A fetched batch of one record for each of more bundles than have a topic without certificate, and one of news.
-    private func bringStrangers(to bench: Bench) throws -> [String] {
-        let strangers = (0...TopicLimits().withoutCertificate).map { "com.example.stranger\($0)" }
-        bench.gateway.missing = Set(strangers)
+    private func bringUncertified(to bench: Bench) throws -> [String] {
+        let uncertified = (0...TopicLimits().withoutCertificate).map { "com.example.uncertified\($0)" }
+        bench.gateway.missing = Set(uncertified)
         bench.assign(0)
         // Limits count from the first tick on.
         bench.wait(milliseconds: 100)
         try bench.bring(
-            strangers.map { stranger in
-                (bundleID: stranger, request: PushSendRequest.with { $0.packedTokens = Data(repeating: 7, count: 32) })
+            uncertified.map { bundle in
+                (bundleID: bundle, request: PushSendRequest.with { $0.packedTokens = Data(repeating: 7, count: 32) })
             }
         )
         try bench.bring((Bench.news, [8]))
         bench.wait(milliseconds: 1000)
-        return strangers
+        return uncertified
     }
 
     @Test("However many bundles without certificate there are, each waits at its own cursor until one comes for it")
     func manyWithoutCertificate() throws {
         let bench = Bench()
         defer { bench.shard.leave() }
-        let strangers = try bringStrangers(to: bench)
-        let last = strangers[strangers.count - 1]
+        let uncertified = try bringUncertified(to: bench)
+        let last = uncertified[uncertified.count - 1]
         #expect(bench.gateway.accepted(of: Bench.news) == [8])
-        #expect(bench.committed()?.offset == Int64(strangers.count + 1))
-        #expect(try Set(bench.laggards().keys) == Set(strangers.map { Bench.hash($0) }))
+        #expect(bench.committed()?.offset == Int64(uncertified.count + 1))
+        #expect(try Set(bench.laggards().keys) == Set(uncertified.map { Bench.hash($0) }))
         #expect(bench.lines.messages.contains("too many bundles without a certificate"))
 
         bench.gateway.missing.remove(last)
         bench.wait(milliseconds: 3000)
         #expect(bench.gateway.accepted(of: last) == [7])
-        #expect(try bench.laggards()[Bench.hash(last)] == nil && bench.laggards().count == strangers.count - 1)
+        #expect(try bench.laggards()[Bench.hash(last)] == nil && bench.laggards().count == uncertified.count - 1)
     }
 
     @Test("Who takes over sends what waited for a certificate, whichever bundles the former owner followed")
-    func strangersTakenOver() throws {
+    func uncertifiedTakenOver() throws {
         let first = Bench()
-        let strangers = try bringStrangers(to: first)
+        let uncertified = try bringUncertified(to: first)
         let committed = try #require(first.committed())
         first.shard.leave()
 
         let second = Bench(committed: committed.offset, metadata: committed.metadata)
         defer { second.shard.leave() }
-        second.gateway.missing = Set(strangers.dropLast())
+        second.gateway.missing = Set(uncertified.dropLast())
         second.assign(0)
         let start = try #require(second.group.answers.first?.first?.offset)
         second.reader.log = first.reader.log
         second.group.batches.append(KafkaBatch(first.reader.log.filter { $0.offset >= start }))
         second.wait(milliseconds: 5000)
-        #expect(second.gateway.accepted.map(\.bundleID) == [strangers[strangers.count - 1]])
-        #expect(try second.laggards().count == strangers.count - 1)
+        #expect(second.gateway.accepted.map(\.bundleID) == [uncertified[uncertified.count - 1]])
+        #expect(try second.laggards().count == uncertified.count - 1)
     }
 
     @Test("A bundle that is given up gets one dead letter for each record, some at a time, and then an outcome each")

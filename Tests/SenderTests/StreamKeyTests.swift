@@ -30,7 +30,7 @@ struct StreamKeyTests {
     @Test("Another key in the place of the former is told of once, whoever asked for its first token")
     func replacement() throws {
         let keys = try ScriptedKeys()
-        var tokens = PartyTokens(keys.ids[0], keys.tokens) { Self.now * 1000 }
+        var tokens = CredentialTokens(keys.ids[0], keys.tokens) { Self.now * 1000 }
         func at(_ seconds: UInt64) -> MonotonicTime { MonotonicTime(nanoseconds: seconds * 1_000_000_000) }
         let former = tokens.authorization(now: at(0))
         try keys.exchange(0)

@@ -121,14 +121,14 @@ import Testing
             #expect(found.account === directory.others && found.account.topic == nil)
         }
         #expect(try topic("known.a", "", in: directory).bundleID == "known.a", "one with a certificate needs no room")
-        #expect(recount(directory).isEmpty && directory.strangerCount == 2)
+        #expect(recount(directory).isEmpty && directory.uncertifiedCount == 2)
 
         // One comes to a certificate, and another one's certificate makes room.
         maker.found = ["other.7", "most"]
         let found = recount(directory)
         #expect(Set(found.compactMap(\.account.topic?.bundleID)) == ["more", "most"])
         for (name, account) in found { #expect(directory.accounts(.none)[name.hash(.none)] === account) }
-        #expect(directory.strangerCount == 0 && !directory.hasRoom)
+        #expect(directory.uncertifiedCount == 0 && !directory.hasRoom)
         #expect(try topic("more", "", in: directory).bundleID == "more")
     }
 
@@ -145,7 +145,7 @@ import Testing
     @Test("Names beyond all limits share a class")
     func fabricated() throws {
         let directory = maker.directory(["sandbox"])
-        let most = TopicLimits().withoutCertificate + TopicLimits().strangers
+        let most = TopicLimits().withoutCertificate + TopicLimits().uncertified
         for number in 0..<most { #expect(try find("other.\(number)", "", in: directory).hash != .others) }
         let found = try find("more", "", in: directory)
         #expect(found.hash == .others && found.account === directory.others)
@@ -160,7 +160,7 @@ import Testing
         let fault = try #require(self.fault("any.more", "", in: directory))
         #expect(fault.reason == "bundles-too-many")
         #expect(fault.detail.contains("any.more") && fault.detail.contains("\(most)"))
-        #expect(directory.accounts.count == most && directory.strangerCount == 0)
+        #expect(directory.accounts.count == most && directory.uncertifiedCount == 0)
         #expect(try topic("any.0", "", in: directory).index == 0, "those that are there go on")
         #expect(try topic("known.a", "", in: directory).bundleID == "known.a", "one with a certificate needs no room")
         #expect(try find("other", "", in: directory).account.feeding == .nothing, "one without waits, as ever")
@@ -176,7 +176,7 @@ import Testing
         for number in most / 2..<most { _ = try find("known.\(number)", "", in: directory) }
         #expect(directory.accounts.count == most)
         let found = try find("known.more", "", in: directory)
-        #expect(found.account === directory.others && found.hash != .others && directory.strangerCount == 1)
+        #expect(found.account === directory.others && found.hash != .others && directory.uncertifiedCount == 1)
     }
 
     @Test("Each bundle has one topic per environment, made once, found in any order")

@@ -59,22 +59,23 @@ extension Auditor {
         check(count <= options.inFlight, 7, "\(count) notifications are in flight, \(options.inFlight) may be")
     }
 
-    /// A worker begins a new connection of a party, whose first connections are no reconnects: as many as it may have.
-    func connecting(_ worker: SimulatedWorker, of party: StreamParty) {
-        if connectedLanes[ObjectIdentifier(party)] == nil { parties[worker.number, default: 0] += 1 }
-        connecting(worker, party)
+    /// A worker begins a new connection of a credential, whose first connections are no reconnects: as many as it may
+    /// have.
+    func connecting(_ worker: SimulatedWorker, of owner: CredentialConnections) {
+        if connectedLanes[ObjectIdentifier(owner)] == nil { all[worker.number, default: 0] += 1 }
+        connecting(worker, owner)
     }
 
     /// A worker begins a new connection.
     ///
-    /// - Parameter lane: a lane or a party.
+    /// - Parameter lane: a lane or a credential.
     func connecting(_ worker: SimulatedWorker, _ lane: AnyObject) {
         if connectedLanes.updateValue(lane, forKey: ObjectIdentifier(lane)) == nil { return }
         var times = connects[worker.number] ?? []
         times.removeAll { $0 + .seconds(60) <= now }
         times.append(now)
         connects[worker.number] = times
-        let others = parties[worker.number, default: 0] * (options.lanes - 1)
+        let others = all[worker.number, default: 0] * (options.lanes - 1)
         check(
             times.count <= options.connectionsPerMinute + others,
             9,
@@ -91,7 +92,7 @@ extension Auditor {
 
     /// A connection, or an attempt, came to its end without an answer.
     ///
-    /// - Parameter lane: a lane or a party.
+    /// - Parameter lane: a lane or a credential.
     func failed(_ lane: AnyObject) {
         failures[ObjectIdentifier(lane)] = (lane, now)
     }
@@ -118,10 +119,10 @@ extension Auditor {
     /// has no registered tokens.
     func checkGivenUp(_ number: Int, at time: VirtualTime) {
         guard !world.hasClockJumps else { return }
-        let isStranger = world.plan.records[notifications[number].record].form == .withoutCertificate
+        let isUncertified = world.plan.records[notifications[number].record].form == .withoutCertificate
         let gap = certificateGap(of: number)
         check(
-            isStranger || gap != nil && !options.hasRegistrations,
+            isUncertified || gap != nil && !options.hasRegistrations,
             10,
             "\(name(number)) is given up, though its bundle has a certificate, or registered tokens"
         )
@@ -147,9 +148,9 @@ extension Auditor {
 
     private func isGraceOver(for number: Int, at time: VirtualTime) -> Bool {
         let record = world.plan.records[notifications[number].record]
-        let isStranger = record.form == .withoutCertificate
+        let isUncertified = record.form == .withoutCertificate
         // Nobody has missed it before a first record came, or while it was there.
-        let first = world.plan.records.first { isStranger ? $0.form == record.form : $0.topic == record.topic }
+        let first = world.plan.records.first { isUncertified ? $0.form == record.form : $0.topic == record.topic }
         let missedAt = World.start + max(first?.time ?? 0, certificateGap(of: number)?.from ?? 0)
         // Wall clocks tell milliseconds.
         return missedAt + options.certificateGrace <= time + .milliseconds(2)

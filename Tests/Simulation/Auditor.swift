@@ -117,14 +117,15 @@ final class Auditor {
     /// By the number in the request id: the records that carry it.
     var requests: [Int: [Int]] = [:]
     var connects: [Int: [VirtualTime]] = [:]
-    /// Lanes and parties that have asked for a connection before, kept so that no other takes their place in memory.
+    /// Lanes and credentials that have asked for a connection before, kept so that no other takes their place in
+    /// memory.
     var connectedLanes: [ObjectIdentifier: AnyObject] = [:]
     /// Connections that a worker lost to the content of a record, by both.
     var contentRefusals: [[Int]: Int] = [:]
-    /// By lane or party, which is kept, so that no other takes its place in memory.
+    /// By lane or credential, which is kept, so that no other takes its place in memory.
     var failures: [ObjectIdentifier: (lane: AnyObject, time: VirtualTime)] = [:]
-    /// Parties of each worker that have asked for a connection.
-    var parties: [Int: Int] = [:]
+    /// Credentials of each worker that have asked for a connection.
+    var all: [Int: Int] = [:]
     /// Tokens with a request in flight over HTTP/2, by worker, as far as that knows.
     var requested: [Int: Set<Int>] = [:]
     /// The last acceptance of each worker and topic.

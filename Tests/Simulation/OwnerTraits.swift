@@ -29,7 +29,7 @@ struct OwnerTraits: Sendable {
         if dice.chance(30) {
             limits = TopicLimits(
                 withoutCertificate: dice.pick(0...2),
-                strangers: dice.pick(0...3),
+                uncertified: dice.pick(0...3),
                 refused: dice.pick(0...3),
                 topics: dice.pick(1...5)
             )
@@ -77,7 +77,7 @@ struct OwnerTraits: Sendable {
         let missing = OwnerTraits().environments.subtracting(environments)
         return Set(
             missing.flatMap { environment in
-                (World.bundles + [World.stranger]).map { TopicHash(bundleID: $0, environment: environment) }
+                (World.bundles + [World.uncertified]).map { TopicHash(bundleID: $0, environment: environment) }
             }
         )
     }

@@ -3,7 +3,7 @@ import NIOCore
 
 @testable import Sender
 
-/// Opens a party's connections to the simulated gateways of its topics.
+/// Opens a credential's connections to the simulated gateways of its topics.
 final class SimulatedStreamConnector: StreamConnecting {
     let eventLoop: any EventLoop
     private let loop: SimulatedEventLoop
@@ -31,28 +31,28 @@ final class SimulatedStreamConnector: StreamConnecting {
 
     var edition: UInt64 { latestEdition() }
 
-    func connect(_ party: StreamParty, number: UInt32) {
+    func connect(_ owner: CredentialConnections, number: UInt32) {
         let topic = gateways[0].topic
-        world.auditor.connecting(worker, of: party)
+        world.auditor.connecting(worker, of: owner)
         world.note(.connecting, worker.number, topic, "\(worker.name) connects to \(topic) over HTTP/2, \(number)")
         let now = world.clock.now
         if gateways.contains(where: { now < $0.unreachableUntil }) {
             return loop.deliver(after: world.dice.time(1...900)) { [self] in
-                fail(party, number, SimulatedFailure(reason: "unreachable"))
+                fail(owner, number, SimulatedFailure(reason: "unreachable"))
             }
         }
         // A certificate is refused in the handshake, by GOAWAY, or with every answer.
         let edition = edition
         let isRefused = !isKeyed && gateways.contains { $0.refuses(edition: edition) }
         loop.deliver(after: world.dice.time(2...60)) { [self] in
-            if isRefused, world.dice.chance(40) { return fail(party, number, SimulatedFailure.certificate) }
-            open(party, number, edition, isRefused: isRefused && world.dice.chance(50))
+            if isRefused, world.dice.chance(40) { return fail(owner, number, SimulatedFailure.certificate) }
+            open(owner, number, edition, isRefused: isRefused && world.dice.chance(50))
         }
     }
 
-    private func open(_ party: StreamParty, _ number: UInt32, _ edition: UInt64, isRefused: Bool) {
+    private func open(_ owner: CredentialConnections, _ number: UInt32, _ edition: UInt64, isRefused: Bool) {
         let connection = SimulatedStreams(
-            party: party,
+            owner: owner,
             number: number,
             gateways: gateways,
             isKeyed: isKeyed,
@@ -62,14 +62,14 @@ final class SimulatedStreamConnector: StreamConnecting {
         )
         world.note(.connected, worker.number, gateways[0].topic, "\(worker.name) opened \(number)")
         connection.begin(isRefused: isRefused)
-        party.connectionOpened(number: number, connection: connection)
+        owner.connectionOpened(number: number, connection: connection)
     }
 
-    private func fail(_ party: StreamParty, _ number: UInt32, _ error: any Error) {
+    private func fail(_ owner: CredentialConnections, _ number: UInt32, _ error: any Error) {
         world.note(.disconnected, worker.number, gateways[0].topic, "\(worker.name) cannot connect: \(error)")
-        // An attempt that the party has dropped is not its failure.
-        if party.isConnecting(Int(number)) { world.auditor.failed(party) }
-        party.connectionEnded(attempt: Int(number), error: error)
+        // An attempt that the credential has dropped is not its failure.
+        if owner.isConnecting(Int(number)) { world.auditor.failed(owner) }
+        owner.connectionEnded(attempt: Int(number), error: error)
     }
 
     func placeName(of number: UInt32) -> String { "simulated" }

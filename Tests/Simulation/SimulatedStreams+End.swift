@@ -40,8 +40,8 @@ extension SimulatedStreams {
             let reason = error.map { "\($0)" } ?? "end of stream"
             world.note(.disconnected, worker.number, gateways[0].topic, "\(worker.name) lost \(number): \(reason)")
             // The end of a connection that takes no more is no failure.
-            if party.pool.connection(number)?.phase == .open { world.auditor.failed(party) }
-            party.connectionEnded(attempt: Int(number), error: error)
+            if owner.pool.connection(number)?.phase == .open { world.auditor.failed(owner) }
+            owner.connectionEnded(attempt: Int(number), error: error)
         }
     }
 }

@@ -3,8 +3,8 @@ import HTTP2Transport
 
 @testable import Sender
 
-/// One HTTP/2 connection between a party and the gateways of its topics: the wire, the streams that the peer holds, and
-/// answers on their way back, each after a time of its own.
+/// One HTTP/2 connection between a credential and the gateways of its topics: the wire, the streams that the peer
+/// holds, and answers on their way back, each after a time of its own.
 ///
 /// The gateway looks at a request a while after its arrival, and answers later still; so answers come in any order, and
 /// what a lost connection leaves unanswered was accepted, or not.
@@ -20,8 +20,8 @@ final class SimulatedStreams: StreamConnection {
 
     let worker: SimulatedWorker
     let loop: SimulatedEventLoop
-    /// Unowned, since the party holds its connections, and the auditor holds every party that ever had one.
-    unowned let party: StreamParty
+    /// Unowned, since the credential holds its connections, and the auditor holds every credential that ever had one.
+    unowned let owner: CredentialConnections
     let number: UInt32
     /// Of the topics whose requests it may carry; several share a provider key.
     let gateways: [SimulatedGateway]
@@ -72,7 +72,7 @@ final class SimulatedStreams: StreamConnection {
     var isOver = false
 
     init(
-        party: StreamParty,
+        owner: CredentialConnections,
         number: UInt32,
         gateways: [SimulatedGateway],
         isKeyed: Bool,
@@ -80,7 +80,7 @@ final class SimulatedStreams: StreamConnection {
         worker: SimulatedWorker,
         loop: SimulatedEventLoop
     ) {
-        self.party = party
+        self.owner = owner
         self.number = number
         self.gateways = gateways
         self.isKeyed = isKeyed
@@ -187,20 +187,20 @@ final class SimulatedStreams: StreamConnection {
     func read() {
         isReading = false
         guard !isAbandoned else { return }
-        party.connectionHeard(number: number)
-        for tag in resetTags { party.streamClosed(number: number, tag: tag, isRefused: false) }
+        owner.connectionHeard(number: number)
+        for tag in resetTags { owner.streamClosed(number: number, tag: tag, isRefused: false) }
         resetTags = []
         let events = incoming
         incoming = []
         for event in events where !isAbandoned { take(event) }
-        if !isAbandoned { party.connectionReadCompletely(number: number) }
+        if !isAbandoned { owner.connectionReadCompletely(number: number) }
     }
 
     private func take(_ event: Event) {
         switch event {
         case .settings(let streams):
             maxConcurrentStreams = streams
-            party.settingsChanged(number: number)
+            owner.settingsChanged(number: number)
         case .answer(let stream, let answer):
             guard let given = end(stream) else { return }
             let status = answer?.status ?? 200
@@ -208,19 +208,19 @@ final class SimulatedStreams: StreamConnection {
             switch answer?.verdict {
             case .tokenRefused: world.auditor.refusalRead(token: given.token)
             case .tokenDead: world.auditor.refusalRead(token: given.token, isDated: true)
-            case nil: world.auditor.answered(party)
+            case nil: world.auditor.answered(owner)
             default: break
             }
-            party.answered(number: number, stream: stream, tag: given.tag, answer)
-            party.streamClosed(number: number, tag: given.tag, isRefused: false)
+            owner.answered(number: number, stream: stream, tag: given.tag, answer)
+            owner.streamClosed(number: number, tag: given.tag, isRefused: false)
         case .closed(let stream, let isRefused):
             guard let given = end(stream) else { return }
-            party.streamClosed(number: number, tag: given.tag, isRefused: isRefused)
+            owner.streamClosed(number: number, tag: given.tag, isRefused: isRefused)
         case .goAway(let last, let isError, let reason):
             isEnding = true
             let code = isError ? "INTERNAL_ERROR" : "NO_ERROR"
             let debugData = reason.isEmpty ? [] : Array(#"{"reason":"\#(reason)"}"#.utf8)
-            party.wentAway(number: number, last: last, isError: isError, code: code, debugData: debugData)
+            owner.wentAway(number: number, last: last, isError: isError, code: code, debugData: debugData)
             for stream in open.keys.sorted() where stream > last { take(.closed(stream, isRefused: true)) }
         case .pong:
             break

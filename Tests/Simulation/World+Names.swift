@@ -24,7 +24,7 @@ extension World {
         bundles.indices.filter { bundles[$0].utf8.last == byte }
     }
     /// A bundle without certificate.
-    static let stranger = "com.example.stranger"
+    static let uncertified = "com.example.stranger"
     /// The rule by which tokens lie in Redis.
     static let rule = PlaceRule.keyed(SipHash(low: 1, high: 2))
     static let logger = Logger(label: "simulation") { _ in SwiftLogNoOpLogHandler() }
@@ -139,7 +139,7 @@ extension World {
     }
 
     static func key(of record: WorldPlan.Record) -> [UInt8] {
-        let bundle = record.form == .withoutCertificate ? stranger : bundles[record.topic]
+        let bundle = record.form == .withoutCertificate ? uncertified : bundles[record.topic]
         return Array("\(bundle)#\(record.form == .misplaced ? 1 - record.key : record.key)".utf8)
     }
 
@@ -148,14 +148,14 @@ extension World {
         options.hasDifferentOwners ? .none : TopicSalt(0x5A17)
     }
 
-    /// The hashes of topics and of the stranger, in an environment as records write it.
+    /// The hashes of topics and of the one without a certificate, in an environment as records write it.
     private struct Hashes {
         let topics: [TopicHash]
-        let stranger: TopicHash
+        let uncertified: TopicHash
 
         init(_ environment: String, _ salt: TopicSalt) {
             topics = bundles.map { TopicHash(bundleID: $0, environment: environment, salt: salt) }
-            stranger = TopicHash(bundleID: World.stranger, environment: environment, salt: salt)
+            uncertified = TopicHash(bundleID: World.uncertified, environment: environment, salt: salt)
         }
     }
 
@@ -172,7 +172,7 @@ extension World {
         let overStreams = options.hasDifferentOwners ? unsaltedStreams : overStreams
         return switch record.form {
         case .undecodable, .overheaded: .refused
-        case .withoutCertificate: options.streams.isEmpty ? unnamed.stranger : binary.stranger
+        case .withoutCertificate: options.streams.isEmpty ? unnamed.uncertified : binary.uncertified
         default:
             if options.streams.isEmpty {
                 unnamed.topics[record.topic]

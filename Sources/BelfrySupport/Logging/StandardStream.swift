@@ -40,7 +40,7 @@ public enum StandardStream: Int32, Sendable {
     /// - Returns: false: not all was written in time, or the reader is gone.
     @discardableResult
     public func write(_ bytes: [UInt8], within limit: Duration) -> Bool {
-        LastWords.say(within: limit) { tryWrite(bytes) }
+        FinalFlush.run(timeout: limit) { tryWrite(bytes) }
     }
 
     /// The stream is a terminal: a person watches.

@@ -15,7 +15,7 @@ package struct RoleService<R: Role>: Service, OperationsSource {
     private let stopLimit: StopLimit?
     private let logger: Logger
     /// The parts to ask: those that run, from the end of the start to the end of the drain.
-    private let parts = BoundValues<R.Part>()
+    private let parts = EventLoopReports<R.Part>()
 
     /// - Throws: an error that names the file or the key: configuration is wrong (exit code 78).
     package init(_ configuration: BelfryConfiguration, logger: Logger) throws {

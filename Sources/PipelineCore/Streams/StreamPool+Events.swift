@@ -174,7 +174,7 @@ extension StreamPool {
         }
     }
 
-    /// Another party has a connection to the same gateway: shortens the wait after an attempt that failed.
+    /// Another credential has a connection to the same gateway: shortens the wait after an attempt that failed.
     public mutating func gatewayAnswers(now: MonotonicTime) {
         if waitCause == .gateway { connectsFrom = min(connectsFrom, now + limits.backoff.floor) }
     }

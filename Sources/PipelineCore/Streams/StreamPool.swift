@@ -1,6 +1,6 @@
 import APNsProtocol
 
-/// The connections of one party: the queues that may share them, because they have environment and credential in
+/// The connections of one credential: the queues that may share them, because they have environment and credential in
 /// common.
 ///
 /// A connection is asked for when requests wait and none is there, when all that are there have been full for a while,

@@ -41,7 +41,7 @@ extension Gateway: StreamDelegate {
         }
         switch verdict.finding {
         case .none: break
-        case .doesNotWork(let extent): lane.party?.isRefused(extent, of: lane)
+        case .doesNotWork(let extent): lane.connections?.isRefused(extent, of: lane)
         case .serviceTrouble: fail(lane.topic, .serviceTrouble)
         }
     }

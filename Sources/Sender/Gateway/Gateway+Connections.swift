@@ -31,20 +31,20 @@ extension GatewayLane {
     }
 }
 
-extension StreamDesk {
+extension HTTP2Topics {
     /// Adds the connections that topics share.
     fileprivate func countConnections(in reports: inout [String: ConnectionReport], now: MonotonicTime) {
-        for party in parties {
-            let environment = party.identity.environment
+        for connections in all {
+            let environment = connections.identity.environment
             var report = reports[environment] ?? ConnectionReport(environment: environment)
-            for connection in party.pool.connections {
+            for connection in connections.pool.connections {
                 switch connection.phase {
                 case .connecting: report.count(.connecting)
                 case .open: report.count(.open)
                 case .draining: report.count(.draining)
                 }
             }
-            if party.pool.isWaiting(now: now) { report.count(.waiting) }
+            if connections.pool.isWaiting(now: now) { report.count(.waiting) }
             reports[environment] = report
         }
         for (environment, reasons) in goAways {

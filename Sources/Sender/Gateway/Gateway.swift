@@ -38,7 +38,7 @@ final class Gateway {
     private(set) var topics: [TopicLanes?] = []
     private(set) var isHeld = false
     /// Topics over HTTP/2, made with the first.
-    private(set) lazy var streams = StreamDesk(
+    private(set) lazy var streams = HTTP2Topics(
         settings: settings,
         connectors: connectors,
         delegate: self,

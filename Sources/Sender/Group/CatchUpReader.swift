@@ -9,7 +9,7 @@ import PushTopics
 /// see ``CatchUpSlots``. Bound to the shard's event loop.
 final class CatchUpReader {
     private let makeReader: () throws(KafkaError) -> any PartitionReader
-    private let feed: RecordFeed
+    private let admission: RecordAdmission
     private let intake: Intake
     private let logger: Logger
     private(set) var corruptFetches = CorruptFetches()
@@ -30,12 +30,12 @@ final class CatchUpReader {
     private var cut: Set<Int32> = []
 
     init(
-        feed: RecordFeed,
+        admission: RecordAdmission,
         intake: Intake,
         logger: Logger,
         makeReader: @escaping () throws(KafkaError) -> any PartitionReader
     ) {
-        self.feed = feed
+        self.admission = admission
         self.intake = intake
         self.logger = logger
         self.makeReader = makeReader
@@ -63,7 +63,7 @@ final class CatchUpReader {
             else { continue }
             turn = (turn + step + 1) % behind.count
             intake.begin(batch, now: now)
-            let stop = feed.feedBehind(batch, from: first, of: partition, start: start)
+            let stop = admission.admitBehind(batch, from: first, of: partition, start: start)
             switch stop {
             case .atEnd: break
             // The reader has passed the remaining records.
@@ -91,7 +91,7 @@ final class CatchUpReader {
             return false
         }
         let candidates = partition.feeds.values.compactMap { feed -> CatchUp.Candidate? in
-            guard let gap = feed.ledger.gap, self.feed.wants(feed) else { return nil }
+            guard let gap = feed.ledger.gap, admission.wants(feed) else { return nil }
             return CatchUp.Candidate(topic: feed.hash, next: gap.next)
         }
         do throws(KafkaError) {

@@ -29,7 +29,7 @@ extension Group {
     }
 
     /// Makes topics of bundles that have waited for a certificate or for room, and hands them their feeds.
-    func lookAfterStrangers(now: MonotonicTime) {
+    func lookAfterUncertified(now: MonotonicTime) {
         let partitions = active
         var busy: Set<ObjectIdentifier> = []
         var waiting: Set<TopicHash> = []
@@ -55,7 +55,7 @@ extension Group {
         guard directory.isAlarmDue(now: now) else { return }
         logger.critical(
             "too many bundles without a certificate",
-            metadata: ["waiting": "\(directory.strangerCount)"]
+            metadata: ["waiting": "\(directory.uncertifiedCount)"]
         )
     }
 }

@@ -9,7 +9,7 @@ import PushTopics
 final class LiveReader {
     private let consumer: any GroupConsumer
     private let group: Group
-    private let feed: RecordFeed
+    private let admission: RecordAdmission
     private let intake: Intake
     private let retention: Retention
     private let batchRecords: Int
@@ -29,7 +29,7 @@ final class LiveReader {
     init(
         consumer: any GroupConsumer,
         group: Group,
-        feed: RecordFeed,
+        admission: RecordAdmission,
         intake: Intake,
         retention: Retention,
         batchRecords: Int,
@@ -37,7 +37,7 @@ final class LiveReader {
     ) {
         self.consumer = consumer
         self.group = group
-        self.feed = feed
+        self.admission = admission
         self.intake = intake
         self.retention = retention
         self.batchRecords = batchRecords
@@ -68,7 +68,7 @@ final class LiveReader {
             // Consecutive messages mostly are of one partition.
             if partition?.number != message.partition { partition = leftover.partitions[message.partition] }
             guard let partition, partition.phase == .active else { continue }
-            feed.feedLive(message, at: index, of: partition)
+            admission.admitLive(message, at: index, of: partition)
             if partition.endsNearStretch(bytes: message.recordBytes) { jump(in: partition) }
         }
         let work = intake.seenWork

@@ -37,7 +37,7 @@ final class TopicDirectory {
     private var withoutCertificate = 0
     private var onDefaultKey = 0
     /// Bundles that wait for a certificate, or for room, and have cursors of their own.
-    private var strangers: [Spelling: Name] = [:]
+    private var uncertified: [Spelling: Name] = [:]
     private var nextAlarm = MonotonicTime(nanoseconds: 0)
     private var nextLookAtOthers = MonotonicTime(nanoseconds: 0)
     /// Time between two looks at records without a cursor of their own. [ours]
@@ -178,7 +178,7 @@ final class TopicDirectory {
     }
 
     /// Bundles that wait for a certificate, or for room.
-    var strangerCount: Int { strangers.count }
+    var uncertifiedCount: Int { uncertified.count }
 
     /// Records of ``TopicHash/others`` are to be read again: there may be room for cursors of their own by now.
     private(set) var looksAtOthers = false
@@ -209,15 +209,15 @@ final class TopicDirectory {
             return !hasCertificate(topic.environment, topic.bundleID) && isBusy(account)
         }
         var found: [(name: Spelling, account: TopicAccount)] = []
-        for (spelling, name) in strangers.sorted(by: { $0.key < $1.key }) {
+        for (spelling, name) in uncertified.sorted(by: { $0.key < $1.key }) {
             guard isWaiting(spelling) else {
-                strangers[spelling] = nil
+                uncertified[spelling] = nil
                 continue
             }
             let account: TopicAccount?
             do throws(RecordRefusal) { account = try self.account(of: name, spelling) } catch { account = refused }
             guard let account else { continue }
-            strangers[spelling] = nil
+            uncertified[spelling] = nil
             found.append((spelling, account))
         }
         return found
@@ -225,16 +225,16 @@ final class TopicDirectory {
 
     /// Bundles wait for room, and that was not reported lately.
     func isAlarmDue(now: MonotonicTime) -> Bool {
-        guard !strangers.isEmpty, nextAlarm <= now else { return false }
+        guard !uncertified.isEmpty, nextAlarm <= now else { return false }
         nextAlarm = now + MissingCertificate.alarmInterval
         return true
     }
 
     /// The bundle has a cursor of its own while it has no topic.
     private func isKept(_ name: Name, _ spelling: Spelling) -> Bool {
-        if strangers[spelling] != nil { return true }
-        guard strangers.count < limits.strangers else { return false }
-        strangers[spelling] = name
+        if uncertified[spelling] != nil { return true }
+        guard uncertified.count < limits.uncertified else { return false }
+        uncertified[spelling] = name
         return true
     }
 

@@ -4,22 +4,10 @@ import PipelineCore
 import PushSchemas
 import RequestRules
 
-/// Second stage: turns fed records into batches of validated notifications, or into dead letters with coordinates.
+/// Second stage: turns admitted records into batches of validated notifications, or into dead letters with coordinates.
 ///
 /// Bad input disturbs nothing else. Bound to the shard's event loop.
 final class Intake {
-    /// A record being fed, beside its request.
-    struct Fed {
-        var message: KafkaMessageView
-        var index: Int
-        var feed: TopicFeed
-        var topic: Topic
-        /// The shard of the bundle that the key names.
-        var shard: UInt32?
-        /// An operator has discarded it: it is looked up, and then ends.
-        var isDiscarded = false
-    }
-
     let outcomes: Outcomes
     /// Name of push.requests, UTF-8.
     private let requestsTopic: [UInt8]
@@ -143,23 +131,23 @@ final class Intake {
     // MARK: Records
 
     /// Takes in a request.
-    func addRequest(_ request: SendRequestView, _ fed: Fed) {
+    func addRequest(_ request: SendRequestView, _ admitted: AdmittedRecord) {
         guard let source else { preconditionFailure("a request comes out of a batch") }
-        let topic = fed.topic
-        let feed = fed.feed
+        let topic = admitted.topic
+        let feed = admitted.feed
         counters.records += 1
         counters.notifications += request.tokenCount
         let prepared = openBatch(source)
         let arenaEnd = prepared.payloads.end
         let judged: Result<Content, RecordRefusal>
         do throws(RecordRefusal) {
-            judged = .success(try content(of: request, fed, into: prepared.payloads))
+            judged = .success(try content(of: request, admitted, into: prepared.payloads))
         } catch {
             judged = .failure(error)
         }
         let record = add(
-            fed.message,
-            at: fed.index,
+            admitted.message,
+            at: admitted.index,
             to: feed,
             of: source,
             tokens: request.tokenCount,
@@ -196,24 +184,24 @@ final class Intake {
             provider: content.terms.provider,
             rendered: content.rendered,
             changesBadges: content.changesBadges,
-            isDiscarded: fed.isDiscarded
+            isDiscarded: admitted.isDiscarded
         )
         if !request.coalescingKey.isEmpty {
             hasCoalescing = true
             row.coalescing = (
                 RequestFingerprint.key(coalescingKey: request.coalescingKey),
                 Coalescer.Stamp(
-                    milliseconds: max(0, fed.message.timestampMilliseconds ?? 0),
-                    offset: fed.message.offset,
+                    milliseconds: max(0, admitted.message.timestampMilliseconds ?? 0),
+                    offset: admitted.message.offset,
                     token: 0
                 )
             )
         }
         prepared.append(row, tokens: request.tokenCount)
         if request.isBroadcast {
-            takeChannel(of: request, fed, record, into: prepared)
+            takeChannel(of: request, admitted, record, into: prepared)
         } else {
-            takeTokens(of: request, fed, record, into: prepared)
+            takeTokens(of: request, admitted, record, into: prepared)
         }
         if topic.sensitiveData == .warn { countWarnings(of: request, topic, content.sensitive, in: prepared) }
         prepared.closeRecord()
@@ -234,11 +222,11 @@ final class Intake {
 
     private func content(
         of request: SendRequestView,
-        _ fed: Fed,
+        _ admitted: AdmittedRecord,
         into arena: PayloadArena
     ) throws(RecordRefusal) -> Content {
-        let judged = try JudgedRequest.judge(request, over: fed.topic.transport, fed.topic.payload)
-        let ids = fed.topic.transport == .http2 ? ids(of: request, fed) : nil
+        let judged = try JudgedRequest.judge(request, over: admitted.topic.transport, admitted.topic.payload)
+        let ids = admitted.topic.transport == .http2 ? ids(of: request, admitted) : nil
         if let structured = try lastTemplate.content(of: request, judged) {
             let payloads = try RenderedPayloads(structured, judged, ids: ids, into: arena)
             let place = payloads.defaultPlace
@@ -248,7 +236,7 @@ final class Intake {
                 payloadBytes: place.bytes,
                 terms: place.terms,
                 rendered: payloads.asksForLanguages || changesBadges || request.hasOverrides ? payloads : nil,
-                sensitive: try fed.topic.sensitiveData.judge(request, payload: request.payload),
+                sensitive: try admitted.topic.sensitiveData.judge(request, payload: request.payload),
                 changesBadges: changesBadges
             )
         }
@@ -258,7 +246,7 @@ final class Intake {
             payloadOffset: payload.offset,
             payloadBytes: payload.bytes,
             terms: ContentTerms(terms, ids: ids),
-            sensitive: try fed.topic.sensitiveData.judge(request, payload: arena[payload.offset, payload.bytes])
+            sensitive: try admitted.topic.sensitiveData.judge(request, payload: arena[payload.offset, payload.bytes])
         )
     }
 
@@ -268,20 +256,25 @@ final class Intake {
         return RequestFingerprint.key(requestID: request.requestID)
     }
 
-    private func ids(of request: SendRequestView, _ fed: Fed) -> NotificationIDs {
+    private func ids(of request: SendRequestView, _ admitted: AdmittedRecord) -> NotificationIDs {
         requestsTopic.withUnsafeBytes { name in
             NotificationIDs(
                 kafkaTopic: name,
-                partition: fed.message.partition,
-                offset: fed.message.offset,
+                partition: admitted.message.partition,
+                offset: admitted.message.offset,
                 requestID: request.requestID
             )
         }
     }
 
-    private func takeTokens(of request: SendRequestView, _ fed: Fed, _ record: UInt32, into prepared: PreparedBatch) {
-        let feed = fed.feed
-        let topic = fed.topic
+    private func takeTokens(
+        of request: SendRequestView,
+        _ admitted: AdmittedRecord,
+        _ record: UInt32,
+        into prepared: PreparedBatch
+    ) {
+        let feed = admitted.feed
+        let topic = admitted.topic
         let mayBeDone = mayBeDone(feed)
         let rendered = prepared.records.last?.rendered
         let looksAtTexts = topic.sensitiveData == .refuse && request.hasOverrides
@@ -291,7 +284,7 @@ final class Intake {
             if mayBeDone, feed.isDone(record, token: position) { continue }
             let view = request.token(at: index)
             let checksum = CRC32.checksum(view.bytes)
-            if let fault = topic.tokenRule.fault(of: view, checksum: checksum, shard: fed.shard) {
+            if let fault = topic.tokenRule.fault(of: view, checksum: checksum, shard: admitted.shard) {
                 faults.add(fault.reason, fault.refusal, at: position)
             } else if looksAtTexts, let fault = topic.sensitiveData.fault(of: view) {
                 faults.add(fault, at: position)
@@ -308,15 +301,15 @@ final class Intake {
     /// Takes the channel of a broadcast, which goes on in place of a token.
     private func takeChannel(
         of request: SendRequestView,
-        _ fed: Fed,
+        _ admitted: AdmittedRecord,
         _ record: UInt32,
         into prepared: PreparedBatch
     ) {
-        if mayBeDone(fed.feed), fed.feed.isDone(record, token: 0) { return }
+        if mayBeDone(admitted.feed), admitted.feed.isDone(record, token: 0) { return }
         let channel = request.token(at: 0).bytes
         let checksum = CRC32.checksum(channel)
-        if let fault = fed.topic.tokenRule.shardFault(of: "channel", checksum: checksum, shard: fed.shard) {
-            return outcomes.deadLetter(record: record, of: fed.feed, tokens: 1, fault.refusal)
+        if let fault = admitted.topic.tokenRule.shardFault(of: "channel", checksum: checksum, shard: admitted.shard) {
+            return outcomes.deadLetter(record: record, of: admitted.feed, tokens: 1, fault.refusal)
         }
         prepared.append(token: channel, checksum: checksum, position: 0)
         prepared.records.last?.rendered?.append(nil)

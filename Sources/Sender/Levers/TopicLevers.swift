@@ -5,7 +5,7 @@ import PipelineCore
 ///
 /// A topic that is paused sends nothing and lags; one with a pace is fed by it; requests that are discarded end as
 /// `aborted` where they are fed. Whatever a new lever concerns and has no connection yet is taken back and fed anew, so
-/// that one place decides: ``RecordFeed``. Bound to the shard's event loop.
+/// that one place decides: ``RecordAdmission``. Bound to the shard's event loop.
 final class TopicLevers {
     private let controls: ShardControls
     private let group: Group

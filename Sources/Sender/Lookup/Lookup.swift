@@ -108,7 +108,7 @@ final class Lookup {
     private var isPlaceUnknown: Bool { tokens.map { $0.rule == nil } ?? false }
 
     /// Says whether Redis is away. To be called at the start, and when Redis has told where tokens lie.
-    func tellRedisAway() { onRedisAway(patience.isAway || isPlaceUnknown) }
+    func publishAvailability() { onRedisAway(patience.isAway || isPlaceUnknown) }
 
     /// Ends the stage: no answer counts any more.
     func close() { isClosed = true }

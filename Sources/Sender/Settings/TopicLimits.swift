@@ -5,7 +5,7 @@ struct TopicLimits: Sendable {
     /// Most bundles without a certificate that have a topic.
     var withoutCertificate = 100
     /// Most further bundles that have cursors of their own; the rest share ``TopicHash/others``.
-    var strangers = 16_384
+    var uncertified = 16_384
     /// Most bundles whose only credential is their team's default key: publishers can make up such names. Bundles that
     /// the operator names, by a certificate or under `topics`, do not count. [ours]
     var onDefaultKey = 2000

@@ -4,20 +4,20 @@ import HTTP2Transport
 import NIOCore
 import TLSTransport
 
-/// The end of a connection's pipeline that speaks HTTP/2: turns the channel's bytes into events of its party, and the
-/// party's requests into bytes.
+/// The end of a connection's pipeline that speaks HTTP/2: turns the channel's bytes into events of its owner, and the
+/// owner's requests into bytes.
 ///
-/// Bound to the party's event loop.
+/// Bound to its owner's event loop.
 final class HTTP2Channel: ChannelInboundHandler, StreamConnection {
     typealias InboundIn = ByteBuffer
 
-    private let party: StreamParty
+    private let owner: CredentialConnections
     private let number: UInt32
     private let session = HTTP2ClientSession()
     private var requestFields: RequestFields
     private var broadcastFields: BroadcastFields
     private var context: ChannelHandlerContext?
-    /// The handshake is done and the party has not closed the connection: it hears of events.
+    /// The handshake is done and the owner has not closed the connection: it hears of events.
     private var isOpen = false
     private var pings: UInt64 = 0
     private var error: (any Error)?
@@ -25,14 +25,14 @@ final class HTTP2Channel: ChannelInboundHandler, StreamConnection {
     /// Output that is written at once: a few TLS records.
     private static let allocator = ByteBufferAllocator()
 
-    init(party: StreamParty, number: UInt32, authority: String, hasAuthorization: Bool) {
-        self.party = party
+    init(owner: CredentialConnections, number: UInt32, authority: String, hasAuthorization: Bool) {
+        self.owner = owner
         self.number = number
         requestFields = RequestFields(authority: authority, hasAuthorization: hasAuthorization)
         broadcastFields = BroadcastFields(authority: authority, hasAuthorization: hasAuthorization)
     }
 
-    // MARK: The party's side
+    // MARK: The owner's side
 
     var maxConcurrentStreams: Int { session.acceptsStreams ? session.maxConcurrentStreams : 0 }
 
@@ -101,7 +101,7 @@ final class HTTP2Channel: ChannelInboundHandler, StreamConnection {
         }
         isOpen = true
         flush()
-        party.connectionOpened(number: number, connection: self)
+        owner.connectionOpened(number: number, connection: self)
     }
 
     /// The name of HTTP/2 over TLS in ALPN (RFC 9113 §3.2).
@@ -110,14 +110,14 @@ final class HTTP2Channel: ChannelInboundHandler, StreamConnection {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard isOpen else { return }
         session.receive(unwrapInboundIn(data), now: context.eventLoop.now)
-        party.connectionHeard(number: number)
+        owner.connectionHeard(number: number)
         while isOpen, let event = session.nextEvent() { handle(event) }
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
         if isOpen {
             flush()
-            party.connectionReadCompletely(number: number)
+            owner.connectionReadCompletely(number: number)
         }
         context.fireChannelReadComplete()
     }
@@ -125,14 +125,14 @@ final class HTTP2Channel: ChannelInboundHandler, StreamConnection {
     private func handle(_ event: HTTP2ClientEvent) {
         switch event {
         case .settings:
-            party.settingsChanged(number: number)
+            owner.settingsChanged(number: number)
         case .response(let stream, let tag, let status, let message):
             let answer = status == 200 ? nil : Self.answer(status, message)
-            party.answered(number: number, stream: stream.rawValue, tag: tag, answer)
+            owner.answered(number: number, stream: stream.rawValue, tag: tag, answer)
         case .closed(_, let tag, let code):
-            party.streamClosed(number: number, tag: tag, isRefused: code == .refusedStream)
+            owner.streamClosed(number: number, tag: tag, isRefused: code == .refusedStream)
         case .goAway(let last, let code, let debugData):
-            party.wentAway(
+            owner.wentAway(
                 number: number,
                 last: last.rawValue,
                 isError: code != .noError,
@@ -173,14 +173,14 @@ final class HTTP2Channel: ChannelInboundHandler, StreamConnection {
         context.close(promise: nil)
     }
 
-    /// The party hears of the first end alone.
+    /// The owner hears of the first end alone.
     private func tellEnd() {
         isOpen = false
-        party.connectionEnded(attempt: Int(number), error: error)
+        owner.connectionEnded(attempt: Int(number), error: error)
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
-        if context.channel.isWritable, isOpen { party.connectionReadCompletely(number: number) }
+        if context.channel.isWritable, isOpen { owner.connectionReadCompletely(number: number) }
         context.fireChannelWritabilityChanged()
     }
 }

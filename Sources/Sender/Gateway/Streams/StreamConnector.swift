@@ -2,9 +2,9 @@ import BelfrySupport
 import NIOCore
 import TLSTransport
 
-/// Opens HTTP/2 connections for a party: the next address in turn, TLS, and a time limit for both.
+/// Opens HTTP/2 connections for a credential: the next address in turn, TLS, and a time limit for both.
 ///
-/// Bound to its party's event loop.
+/// Bound to its credential's event loop.
 final class StreamConnector: StreamConnecting {
     private let dialer: GatewayDialer
     private let hasAuthorization: Bool
@@ -18,10 +18,10 @@ final class StreamConnector: StreamConnecting {
 
     var edition: UInt64 { dialer.edition }
 
-    func connect(_ party: StreamParty, number: UInt32) {
-        dialer.dial(for: party, attempt: Int(number)) { [hasAuthorization] gateway in
+    func connect(_ connections: CredentialConnections, number: UInt32) {
+        dialer.dial(for: connections, attempt: Int(number)) { [hasAuthorization] gateway in
             HTTP2Channel(
-                party: party,
+                owner: connections,
                 number: number,
                 authority: gateway.port == 443 ? gateway.host : gateway.description,
                 hasAuthorization: hasAuthorization

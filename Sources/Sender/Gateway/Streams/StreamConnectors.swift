@@ -6,7 +6,7 @@ protocol StreamConnectors: AnyObject {
     func credential(environment: String, bundleID: String) -> TopicCredential?
     /// A connector for the connections with one credential.
     ///
-    /// - Parameter turn: spreads parties over the gateways.
+    /// - Parameter turn: spreads credentials over the gateways.
     func streamConnector(environment: String, credential: TopicCredential, turn: Int) -> any StreamConnecting
     /// The tokens of credentials that are keys; nil: no credential is one.
     var providerTokens: ProviderTokens? { get }

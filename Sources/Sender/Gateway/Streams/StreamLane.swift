@@ -4,15 +4,15 @@ import PipelineCore
 
 /// One topic's notifications on their way over HTTP/2: carries out the decisions of a ``StreamQueue``.
 ///
-/// The connections are its party's, which may change at any time. Bound to the shard's event loop.
+/// The connections are its credential's, which may change at any time. Bound to the shard's event loop.
 final class StreamLane: TopicTransport {
     let topic: Topic
     private(set) var queue: StreamQueue
-    private unowned let desk: StreamDesk
+    private unowned let topics: HTTP2Topics
     private var contents: [StreamContent?] = []
     /// The source of streams; nil: the topic has no credential.
-    var party: StreamParty?
-    /// The party has the topic on its list.
+    var connections: CredentialConnections?
+    /// The credential has the topic on its list.
     var isListed = false
     private(set) var isHeld = false
     private var standstill: LaneStandstill
@@ -29,12 +29,12 @@ final class StreamLane: TopicTransport {
     /// Memory of the tokens accepted lately; nil: there is none.
     var acceptedTokenBytes: Int? { accepted.bytes }
 
-    init(_ topic: Topic, number: UInt16, limits: StreamLimits, desk: StreamDesk) {
+    init(_ topic: Topic, number: UInt16, limits: StreamLimits, topics: HTTP2Topics) {
         self.topic = topic
-        self.desk = desk
+        self.topics = topics
         queue = StreamQueue(number: number, limits: limits)
-        standstill = LaneStandstill(patience: desk.settings.standstillPatience)
-        accepted = AcceptedMemory(indexBits: desk.settings.acceptedTokenBits, memory: desk.memory)
+        standstill = LaneStandstill(patience: topics.settings.standstillPatience)
+        accepted = AcceptedMemory(indexBits: topics.settings.acceptedTokenBits, memory: topics.memory)
     }
 
     func use(_ settings: ShardSettings, _ limits: LaneLimits) {
@@ -46,12 +46,12 @@ final class StreamLane: TopicTransport {
 
     var inFlightCount: Int { queue.inFlightCount }
     var waitingCount: Int { queue.waitingCount }
-    var openConnections: Int { desk.openConnections(of: self) }
+    var openConnections: Int { topics.openConnections(of: self) }
     /// Contents in memory.
     var keptContents: Int { contents.count { $0 != nil } }
     var isQuiet: Bool { queue.inFlightCount == 0 }
     var isAtRest: Bool { queue.inFlightCount == 0 && queue.waitingCount == 0 }
-    var isStranded: Bool { queue.inFlightCount == 0 && party?.pool.isEmpty ?? true }
+    var isStranded: Bool { queue.inFlightCount == 0 && connections?.pool.isEmpty ?? true }
 
     // MARK: Taking notifications in
 
@@ -79,7 +79,7 @@ final class StreamLane: TopicTransport {
     ) {
         queue.append(reference, token: token, checksum: checksum, content: content)
         appendedEnd += 1
-        party?.list(self)
+        connections?.list(self)
     }
 
     func inheritTrouble(_ trouble: NotificationTrouble, checksum: UInt32) {
@@ -94,8 +94,8 @@ final class StreamLane: TopicTransport {
 
     func pump(now: MonotonicTime, isMoreAtHand: Bool) {
         guard queue.waitingCount > 0 else { return }
-        party?.list(self)
-        party?.pump(now: now)
+        connections?.list(self)
+        connections?.pump(now: now)
     }
 
     func hold(_ isHeld: Bool) { self.isHeld = isHeld }
@@ -120,12 +120,12 @@ final class StreamLane: TopicTransport {
     func tick(now: MonotonicTime) {
         while let ticket = queue.nextTimedOut(now: now) {
             guard let place = queue.place(of: ticket) else { break }
-            let isPassedOver = desk.timedOut(connection: place.connection, stream: place.stream, now: now)
-            let verdict = queue.timedOut(ticket, isPassedOver: isPassedOver, now: now, random: desk.random())
+            let isPassedOver = topics.timedOut(connection: place.connection, stream: place.stream, now: now)
+            let verdict = queue.timedOut(ticket, isPassedOver: isPassedOver, now: now, random: topics.random())
             if let verdict { settle(verdict, nil) }
         }
-        desk.assign(self)
-        if queue.waitingCount > 0 { party?.list(self) }
+        topics.assign(self)
+        if queue.waitingCount > 0 { connections?.list(self) }
         rest(now: now)
     }
 
@@ -141,7 +141,7 @@ final class StreamLane: TopicTransport {
         let isWaiting = queue.waitingCount > 0 && queue.admission != .none && !queue.isResting
         return standstill.observeLane(
             hasWork: queue.inFlightCount > 0 || isWaiting,
-            isExcused: isHeld || party?.pool.isWaitingForBudget ?? true,
+            isExcused: isHeld || connections?.pool.isWaitingForBudget ?? true,
             settledEnd: queue.settledEnd,
             allowance: queue.inFlightCount > 0 ? queue.limits.requestTimeout : .zero,
             now: now
@@ -159,8 +159,8 @@ final class StreamLane: TopicTransport {
     private func admit(_ admission: Admission) {
         guard queue.admission != admission else { return }
         queue.admit(admission)
-        party?.retryCredential()
-        party?.list(self)
+        connections?.retryCredential()
+        connections?.list(self)
     }
 
     // MARK: Feeds
@@ -209,7 +209,7 @@ final class StreamLane: TopicTransport {
     /// Nothing is left to prove: every request is answered.
     func finish(now: MonotonicTime) {}
 
-    /// The connections are not the topic's own: ``StreamDesk/close()`` ends them.
+    /// The connections are not the topic's own: ``HTTP2Topics/close()`` ends them.
     func close() {}
 
     // MARK: Results
@@ -217,31 +217,31 @@ final class StreamLane: TopicTransport {
     /// - Parameters:
     ///   - answer: nil: accepted.
     ///   - verdict: of the answer, judged by the history of the provider token as well.
-    ///   - party: with the connection that the answer came on.
+    ///   - credential: with the connection that the answer came on.
     func answered(
         _ ticket: StreamTicket,
         _ verdict: ProviderVerdict,
         _ answer: ProviderAnswer?,
-        by party: StreamParty?,
+        by connections: CredentialConnections?,
         now: MonotonicTime
     ) {
         var verdict = verdict
         if verdict.isAboutToken, isBroadcast(ticket) { verdict = .rejected }
         // A refusal of the credential that the topic had before says nothing of the present one.
-        if verdict.isAboutProvider, party !== self.party { verdict = .reconnect }
+        if verdict.isAboutProvider, connections !== self.connections { verdict = .reconnect }
         let result = queue.answered(
             ticket,
             verdict,
             slowsConnection: answer?.slowsConnection ?? false,
             now: now,
-            random: desk.random()
+            random: topics.random()
         )
         guard let result else { return }
         listIfWaiting()
-        if let answer { desk.delegate.lane(self, answered: answer, to: queue.reference(at: result.slot)) }
+        if let answer { topics.delegate.lane(self, answered: answer, to: queue.reference(at: result.slot)) }
         guard result.result == .confirmed else { return settle(result, answer) }
         let sentAt = queue.sentAt(result.slot)
-        if confirmed.isEmpty { desk.hasConfirmed(self) }
+        if confirmed.isEmpty { topics.hasConfirmed(self) }
         confirmedFrom = confirmed.isEmpty ? sentAt : min(confirmedFrom, sentAt)
         confirmed.append(result.slot)
     }
@@ -253,7 +253,9 @@ final class StreamLane: TopicTransport {
     }
 
     func closed(_ ticket: StreamTicket, isRefused: Bool, now: MonotonicTime) {
-        guard let verdict = queue.closed(ticket, isRefused: isRefused, now: now, random: desk.random()) else { return }
+        guard let verdict = queue.closed(ticket, isRefused: isRefused, now: now, random: topics.random()) else {
+            return
+        }
         listIfWaiting()
         settle(verdict, nil)
     }
@@ -263,19 +265,19 @@ final class StreamLane: TopicTransport {
         let verdicts = queue.lost(loss)
         for verdict in verdicts { settle(verdict, nil) }
         // Possible reasons are not to go over connections of others, not even until the next tick.
-        if !verdicts.isEmpty { desk.assign(self) }
+        if !verdicts.isEmpty { topics.assign(self) }
         listIfWaiting()
     }
 
     /// Requests that have waited for the token, or go again, may be ready now.
     private func listIfWaiting() {
-        if queue.waitingCount > 0 { party?.list(self) }
+        if queue.waitingCount > 0 { connections?.list(self) }
     }
 
     /// Settles what was confirmed since the last call.
     func settleConfirmed() {
         guard !confirmed.isEmpty else { return }
-        desk.delegate.lane(self, confirmed: confirmed, sentAt: confirmedFrom)
+        topics.delegate.lane(self, confirmed: confirmed, sentAt: confirmedFrom)
         if confirmedFrom >= refusedAt { hasAcceptedSince = true }
         accepted.noteAcceptance()
         for slot in confirmed {
@@ -287,7 +289,7 @@ final class StreamLane: TopicTransport {
     }
 
     private func settle(_ verdict: StreamVerdict, _ answer: ProviderAnswer?) {
-        desk.delegate.lane(self, settled: verdict, answer, standing: standing(of: verdict))
+        topics.delegate.lane(self, settled: verdict, answer, standing: standing(of: verdict))
         guard verdict.isFinal else { return }
         queue.release(verdict.slot)
         dropUnusedContents()
@@ -305,7 +307,7 @@ final class StreamLane: TopicTransport {
         let isKnown = accepted.contains(checksum: checksum)
         accepted.tokens?.remove(checksum: checksum)
         defer {
-            refusedAt = desk.now
+            refusedAt = topics.now
             hasAcceptedSince = false
         }
         if hasAcceptedSince { return .afterAcceptance }
@@ -335,6 +337,6 @@ extension StreamLane {
     /// Topics that share connections wait together, while none of them has room.
     var isWaitingForBudget: Bool {
         guard queue.inFlightCount == 0, queue.waitingCount > 0, queue.admission != .none else { return false }
-        return party?.pool.isWaitingForBudget ?? false
+        return connections?.pool.isWaitingForBudget ?? false
     }
 }

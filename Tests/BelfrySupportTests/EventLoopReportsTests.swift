@@ -5,7 +5,7 @@ import NIOPosix
 import Testing
 
 @Suite("Values that live on event loops", .timeLimit(.minutes(1)))
-struct BoundValuesTests {
+struct EventLoopReportsTests {
     private final class Number {
         let number: Int
 
@@ -23,7 +23,7 @@ struct BoundValuesTests {
     func endsMeanwhile() async throws {
         let busy = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let ending = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        let values = BoundValues<Number>()
+        let values = EventLoopReports<Number>()
         values.replace(with: [try await bound(0, to: busy), try await bound(1, to: ending)])
         let isFree = DispatchSemaphore(value: 0)
         busy.next().execute { isFree.wait() }

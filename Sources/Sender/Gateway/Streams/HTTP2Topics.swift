@@ -44,11 +44,11 @@ extension StreamDelegate {
     func lane(_ lane: StreamLane, handsOver count: Int, from first: NotificationReference) {}
 }
 
-/// The topics of a shard over HTTP/2, and the parties whose connections they share.
+/// The topics of a shard over HTTP/2, and the connections that they share by their credentials.
 ///
 /// Bound to the shard's event loop.
-final class StreamDesk {
-    /// Settings for lanes and parties made from now on.
+final class HTTP2Topics {
+    /// Settings for lanes and connections made from now on.
     var settings: ShardSettings
     /// Of the shard; what the lanes remember of tokens counts towards it.
     let memory: ShardMemory
@@ -57,8 +57,8 @@ final class StreamDesk {
     private let connectors: any StreamConnectors
     private let clock: () -> MonotonicTime
     private var lanes: [StreamLane] = []
-    private(set) var parties: [StreamParty] = []
-    private var byIdentity: [StreamParty.Identity: StreamParty] = [:]
+    private(set) var all: [CredentialConnections] = []
+    private var byIdentity: [CredentialConnections.Identity: CredentialConnections] = [:]
     /// Lanes with confirmations that are not settled.
     private var unsettled: [StreamLane] = []
     var isHeld = false
@@ -67,9 +67,9 @@ final class StreamDesk {
 
     /// Spreads the first connections of shards and workers over the addresses of a gateway.
     private lazy var firstTurn = Int(random() >> 33)
-    private var connections: UInt32 = 0
-    /// Parties of the connections that are open or being opened.
-    private var owners: [UInt32: StreamParty] = [:]
+    private var connectionsMade: UInt32 = 0
+    /// Owners of the connections that are open or being opened.
+    private var owners: [UInt32: CredentialConnections] = [:]
 
     init(
         settings: ShardSettings,
@@ -92,7 +92,7 @@ final class StreamDesk {
     /// 64 random bits.
     func random() -> UInt64 { settings.randomBits() }
 
-    // MARK: Topics and parties
+    // MARK: Topics and their connections
 
     /// Makes the lane of a topic.
     func makeLane(of topic: Topic) -> StreamLane {
@@ -101,49 +101,53 @@ final class StreamDesk {
             topic,
             number: UInt16(lanes.count),
             limits: settings.streamLimits(topic.limits),
-            desk: self
+            topics: self
         )
         lanes.append(lane)
         assign(lane)
         return lane
     }
 
-    /// Gives a lane the party of its present credential.
+    /// Gives a lane the connections of its present credential.
     func assign(_ lane: StreamLane) {
         let topic = lane.topic
         guard let credential = connectors.credential(environment: topic.environment, bundleID: topic.bundleID) else {
             return
         }
-        var identity = StreamParty.Identity(environment: topic.environment, credential: credential, bundleID: nil)
+        var identity = CredentialConnections.Identity(
+            environment: topic.environment,
+            credential: credential,
+            bundleID: nil
+        )
         // A certificate is one topic's already.
         if case .key = credential, lane.queue.needsOwnConnections(now: now) { identity.bundleID = topic.bundleID }
-        guard lane.party?.identity != identity else { return }
-        let party = byIdentity[identity] ?? makeParty(identity)
-        lane.party?.leave(lane)
-        lane.party = party
-        party.join(lane)
-        if lane.waitingCount > 0 { party.list(lane) }
+        guard lane.connections?.identity != identity else { return }
+        let connections = byIdentity[identity] ?? makeConnections(identity)
+        lane.connections?.leave(lane)
+        lane.connections = connections
+        connections.join(lane)
+        if lane.waitingCount > 0 { connections.list(lane) }
     }
 
-    private func makeParty(_ identity: StreamParty.Identity) -> StreamParty {
-        var tokens: PartyTokens?
+    private func makeConnections(_ identity: CredentialConnections.Identity) -> CredentialConnections {
+        var tokens: CredentialTokens?
         if case .key(let key) = identity.credential, let providerTokens = connectors.providerTokens {
-            tokens = PartyTokens(key, providerTokens, unixMilliseconds: settings.unixMilliseconds)
+            tokens = CredentialTokens(key, providerTokens, unixMilliseconds: settings.unixMilliseconds)
         }
-        let party = StreamParty(
+        let connections = CredentialConnections(
             identity,
             limits: settings.streamPoolLimits(startsWithOneStream: tokens != nil),
             connector: connectors.streamConnector(
                 environment: identity.environment,
                 credential: identity.credential,
-                turn: firstTurn + parties.count
+                turn: firstTurn + all.count
             ),
             tokens: tokens,
-            desk: self
+            topics: self
         )
-        parties.append(party)
-        byIdentity[identity] = party
-        return party
+        all.append(connections)
+        byIdentity[identity] = connections
+        return connections
     }
 
     /// The lane of a request; nil for a mark that was never given.
@@ -153,74 +157,82 @@ final class StreamDesk {
 
     // MARK: Time
 
-    /// Lets time pass for the connections, after the lanes. Parties that topics have left go when theirs have ended.
+    /// Lets time pass for the connections, after the lanes. Those that all topics have left go when they have ended.
     func tick(now: MonotonicTime) {
-        for party in parties { party.tick(now: now) }
-        parties.removeAll { party in
-            guard party.pool.isEmpty, party.members.isEmpty else { return false }
-            byIdentity[party.identity] = nil
+        for connections in all { connections.tick(now: now) }
+        all.removeAll { connections in
+            guard connections.pool.isEmpty, connections.members.isEmpty else { return false }
+            byIdentity[connections.identity] = nil
             return true
         }
     }
 
     /// Closes all connections in order.
     func close() {
-        for party in parties { party.close() }
+        for connections in all { connections.close() }
     }
 
     // MARK: Connections
 
     var mayWrite: Bool { !isHeld && delegate.lanesMayWrite }
 
-    /// The topics that a party's connections are for.
-    private func members(of party: StreamParty) -> [StreamLane] { party.members.map { lanes[Int($0)] } }
+    /// The topics that connections are for.
+    private func members(of connections: CredentialConnections) -> [StreamLane] {
+        connections.members.map { lanes[Int($0)] }
+    }
 
-    /// The open connections that a report gives to a topic: its party's, if it is the first of the party's topics. So
-    /// each connection is reported once.
+    /// The open connections that a report gives to a topic: all, if it is the first of their topics. So each connection
+    /// is reported once.
     func openConnections(of lane: StreamLane) -> Int {
-        guard let party = lane.party, party.members.first == lane.queue.number else { return 0 }
-        return party.pool.openCount
+        guard let connections = lane.connections, connections.members.first == lane.queue.number else { return 0 }
+        return connections.pool.openCount
     }
 
     /// The topic that a connection is counted for: the first that works and has work, else one that has, else any.
     ///
     /// The name of a topic that is probed would make a probe of the connection, and probes wait long for the budget.
-    private func leader(of party: StreamParty) -> StreamLane? {
-        let members = members(of: party)
+    private func leader(of connections: CredentialConnections) -> StreamLane? {
+        let members = members(of: connections)
         let busy = members.filter { $0.waitingCount > 0 || $0.inFlightCount > 0 }
         return busy.first { $0.queue.admission == .all } ?? busy.first ?? members.first
     }
 
-    func mayConnect(_ party: StreamParty, _ purpose: ConnectionBudget.Purpose, now: MonotonicTime) -> MonotonicTime? {
-        leader(of: party).flatMap { delegate.laneMayConnect($0, purpose, now: now) }
+    func mayConnect(
+        _ connections: CredentialConnections,
+        _ purpose: ConnectionBudget.Purpose,
+        now: MonotonicTime
+    ) -> MonotonicTime? {
+        leader(of: connections).flatMap { delegate.laneMayConnect($0, purpose, now: now) }
     }
 
-    /// A number for a party's next connection, which no other of the shard has.
-    func takeConnectionNumber(for party: StreamParty) -> UInt32 {
-        connections &+= 1
-        owners[connections] = party
-        return connections
+    /// A number for a new connection, which no other of the shard has.
+    func takeConnectionNumber(for connections: CredentialConnections) -> UInt32 {
+        connectionsMade &+= 1
+        owners[connectionsMade] = connections
+        return connectionsMade
     }
 
-    func connected(_ party: StreamParty) {
-        if let leader = leader(of: party) { delegate.laneConnected(leader) }
-        for other in parties where other !== party && other.identity.environment == party.identity.environment {
+    func connected(_ connections: CredentialConnections) {
+        if let leader = leader(of: connections) { delegate.laneConnected(leader) }
+        for other in all where other !== connections && other.identity.environment == connections.identity.environment {
             other.gatewayAnswers(now: now)
         }
     }
 
-    /// A connection of a party ends, or the attempt to make it. It is in the party's pool still.
-    func disconnected(_ party: StreamParty, _ number: UInt32, _ reason: DisconnectReason) {
-        if let leader = leader(of: party) { delegate.laneDisconnected(leader, reason: reason) }
+    /// A connection ends, or the attempt to make it. It is in its pool still.
+    func disconnected(_ connections: CredentialConnections, _ number: UInt32, _ reason: DisconnectReason) {
+        if let leader = leader(of: connections) { delegate.laneDisconnected(leader, reason: reason) }
         switch reason {
         case .certificateRefused:
             // Others go on with the certificate that they have shown.
-            guard !party.pool.connections.contains(where: { $0.number != number && $0.phase == .open }) else { return }
-            for lane in members(of: party) { delegate.laneFailed(lane, reason: reason) }
+            guard !connections.pool.connections.contains(where: { $0.number != number && $0.phase == .open }) else {
+                return
+            }
+            for lane in members(of: connections) { delegate.laneFailed(lane, reason: reason) }
         case .connectFailed, .endOfStream, .failure:
             // Others go on over the connections that are left.
-            let isLast = !party.pool.connections.contains { $0.number != number && $0.phase != .draining }
-            for lane in lanes where isLast && lane.party === party || lane.queue.hasRequests(on: number) {
+            let isLast = !connections.pool.connections.contains { $0.number != number && $0.phase != .draining }
+            for lane in lanes where isLast && lane.connections === connections || lane.queue.hasRequests(on: number) {
                 delegate.laneFailed(lane, reason: reason)
             }
         case .errorResponse, .shutdown, .closedHere, .goAway:
@@ -228,38 +240,40 @@ final class StreamDesk {
         }
     }
 
-    /// A connection of a party is replaced.
-    func rotated(_ party: StreamParty, _ reason: ConnectionRotation.Reason) {
-        if let leader = leader(of: party) { delegate.laneRotates(leader, reason) }
+    /// A connection of a credential is replaced.
+    func rotated(_ connections: CredentialConnections, _ reason: ConnectionRotation.Reason) {
+        if let leader = leader(of: connections) { delegate.laneRotates(leader, reason) }
     }
 
-    /// The gateway takes no more streams on a connection of a party.
+    /// The gateway takes no more streams on a connection of a credential.
     ///
     /// - Parameter reason: nil: it named none.
-    func wentAway(_ party: StreamParty, _ number: UInt32, _ reason: ProviderReason?) {
+    func wentAway(_ connections: CredentialConnections, _ number: UInt32, _ reason: ProviderReason?) {
         // Only reasons that are known may become labels: a peer names them.
         let name = reason.map { $0.entry == nil ? "other" : $0.rawValue } ?? "none"
-        goAways[party.identity.environment, default: [:]][name, default: 0] += 1
-        disconnected(party, number, .goAway)
+        goAways[connections.identity.environment, default: [:]][name, default: 0] += 1
+        disconnected(connections, number, .goAway)
     }
 
-    /// The service refuses a party's credential: for the party's topics, or for all that have it, over whatever
+    /// The service refuses a credential: for the topics of these connections, or for all that have it, over whatever
     /// connections.
-    func refused(_ party: StreamParty, _ extent: ProviderVerdict.Extent) {
-        var refused = party.identity
+    func refused(_ connections: CredentialConnections, _ extent: ProviderVerdict.Extent) {
+        var refused = connections.identity
         refused.bundleID = nil
         let concerned = lanes.filter { lane in
-            guard extent == .team, var identity = lane.party?.identity else { return lane.party === party }
+            guard extent == .team, var identity = lane.connections?.identity else {
+                return lane.connections === connections
+            }
             identity.bundleID = nil
             return identity == refused
         }
         for lane in concerned {
-            lane.party?.renew()
+            lane.connections?.renew()
             delegate.laneRefused(lane, extent)
         }
     }
 
-    /// A connection ended: any lane may have had requests on it, whatever its party is by now.
+    /// A connection ended: any lane may have had requests on it, whatever its credential is by now.
     func lost(_ loss: StreamLoss) {
         owners[loss.connection] = nil
         for lane in lanes { lane.lost(loss) }

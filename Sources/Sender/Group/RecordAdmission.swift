@@ -8,7 +8,7 @@ import PushTopics
 ///
 /// A topic without credit, or one that does not work, is passed over by the live reader and fed again by the catch-up
 /// reader. Bound to the shard's event loop.
-final class RecordFeed {
+final class RecordAdmission {
     private let classifier: Classifier
     /// Nil: nobody watches whether records lie in the partitions of their keys.
     private let placement: KeyPlacement?
@@ -102,7 +102,7 @@ final class RecordFeed {
     // MARK: Live
 
     /// Takes in, or passes over, a record that the live reader has reached.
-    func feedLive(_ message: KafkaMessageView, at index: Int, of partition: PartitionAssignment) {
+    func admitLive(_ message: KafkaMessageView, at index: Int, of partition: PartitionAssignment) {
         let offset = message.offset
         // After a seek or a pause librdkafka may deliver records again that were taken in already.
         if let next = partition.liveNext, offset < next { return }
@@ -152,7 +152,7 @@ final class RecordFeed {
     /// - Parameters:
     ///   - first: index of the first record to look at.
     ///   - start: the reader's position before it; topics to be fed from before it wait for another visit.
-    func feedBehind(
+    func admitBehind(
         _ batch: KafkaBatch,
         from first: Int,
         of partition: PartitionAssignment,
@@ -187,7 +187,7 @@ final class RecordFeed {
             }
             // The key is looked at first, the value only if the bundle may lag.
             if looksAtAll || mayBeBehind(message.key, in: partition, from: start) {
-                feedBehind(message, at: index, of: partition, from: start, &left)
+                admitBehind(message, at: index, of: partition, from: start, &left)
             }
             position = message.offset + 1
         }
@@ -199,7 +199,7 @@ final class RecordFeed {
         return stop
     }
 
-    private func feedBehind(
+    private func admitBehind(
         _ message: KafkaMessageView,
         at index: Int,
         of partition: PartitionAssignment,
@@ -363,7 +363,7 @@ final class RecordFeed {
             }
             intake.addRequest(
                 request,
-                Intake.Fed(
+                AdmittedRecord(
                     message: message,
                     index: index,
                     feed: feed,

@@ -7,12 +7,12 @@ import ProviderCredentials
 import SocketErrors
 import TLSTransport
 
-/// Carries out the decisions of a ``StreamPool``: the connections of one party, shared by the topics with the same
-/// environment and credential.
+/// Carries out the decisions of a ``StreamPool``: the connections of one credential in an environment, shared by its
+/// topics.
 ///
 /// Requests leave in turns of their topics. What comes back finds its topic by the stream's mark, even if that has
-/// another party by now. Bound to the shard's event loop.
-final class StreamParty {
+/// other connections by now. Bound to the shard's event loop.
+final class CredentialConnections {
     /// Connections are kept apart by it.
     struct Identity: Hashable {
         var environment: String
@@ -29,8 +29,8 @@ final class StreamParty {
     private(set) var members: [UInt16] = []
     private(set) var pool: StreamPool
     private let connector: any StreamConnecting
-    private var tokens: PartyTokens?
-    private unowned let desk: StreamDesk
+    private var tokens: CredentialTokens?
+    private unowned let topics: HTTP2Topics
     private var connections: [UInt32: any StreamConnection] = [:]
     /// Topics with requests that may wait for streams here, in turn.
     private var waiting: [StreamLane] = []
@@ -43,17 +43,17 @@ final class StreamParty {
         _ identity: Identity,
         limits: StreamPoolLimits,
         connector: any StreamConnecting,
-        tokens: PartyTokens?,
-        desk: StreamDesk
+        tokens: CredentialTokens?,
+        topics: HTTP2Topics
     ) {
         self.identity = identity
         pool = StreamPool(limits: limits)
         self.connector = connector
         self.tokens = tokens
-        self.desk = desk
+        self.topics = topics
     }
 
-    private var now: MonotonicTime { desk.now }
+    private var now: MonotonicTime { topics.now }
 
     /// Several topics send over the connections.
     private var isShared: Bool { identity.isShared && members.count > 1 }
@@ -70,7 +70,7 @@ final class StreamParty {
         unlist(lane)
     }
 
-    /// A topic of this party has something to send.
+    /// A topic of this credential has something to send.
     func list(_ lane: StreamLane) {
         guard !lane.isListed else { return }
         lane.isListed = true
@@ -93,7 +93,7 @@ final class StreamParty {
         guard !isPumping else { return }
         isPumping = true
         defer { isPumping = false }
-        if desk.mayWrite { sendRequests(now: now) }
+        if topics.mayWrite { sendRequests(now: now) }
         pool.pumped(isWaiting: nextLane(now: now) != nil, now: now)
         takeSteps(now: now)
         connectIfWanted(now: now)
@@ -136,7 +136,7 @@ final class StreamParty {
     ) -> (count: Int, isRefused: Bool) {
         var first: NotificationReference?
         var sent = 0
-        defer { if let first { desk.delegate.lane(lane, handsOver: sent, from: first) } }
+        defer { if let first { topics.delegate.lane(lane, handsOver: sent, from: first) } }
         for _ in 0..<choice.room {
             guard let ticket = lane.nextTicket(now: now) else { break }
             do throws(HTTP2OpenRefusal) {
@@ -185,11 +185,11 @@ final class StreamParty {
     // MARK: Connections
 
     private func connectIfWanted(now: MonotonicTime) {
-        pool.noteEdition(connector.edition, now: now, random: desk.random)
-        guard let purpose = pool.wantsConnection(now: now), !desk.isHeld else { return }
+        pool.noteEdition(connector.edition, now: now, random: topics.random)
+        guard let purpose = pool.wantsConnection(now: now), !topics.isHeld else { return }
         guard tokens == nil || authorization(now: now) != nil else { return }
-        if let later = desk.mayConnect(self, purpose, now: now) { return pool.postpone(until: later) }
-        let number = pool.connecting(desk.takeConnectionNumber(for: self), now: now)
+        if let later = topics.mayConnect(self, purpose, now: now) { return pool.postpone(until: later) }
+        let number = pool.connecting(topics.takeConnectionNumber(for: self), now: now)
         connector.connect(self, number: number)
     }
 
@@ -203,10 +203,10 @@ final class StreamParty {
             case .end(let number, let end):
                 let connection = connections.removeValue(forKey: number)
                 if end == .peerDead {
-                    desk.logger.warning("gateway answers nothing, not even a ping", metadata: metadata(number))
+                    topics.logger.warning("gateway answers nothing, not even a ping", metadata: metadata(number))
                     connector.noteFailure()
                 }
-                desk.disconnected(self, number, end == .peerDead ? .failure : .closedHere)
+                topics.disconnected(self, number, end == .peerDead ? .failure : .closedHere)
                 lose(number, end)
                 if end == .peerDead { connection?.abort() } else { connection?.close() }
             }
@@ -217,16 +217,16 @@ final class StreamParty {
         for rotation in pool.takeRotations() {
             var metadata = metadata(rotation.connection)
             metadata["reason"] = .string(rotation.reason.name)
-            desk.logger.info("gateway connection is replaced", metadata: metadata)
-            desk.rotated(self, rotation.reason)
+            topics.logger.info("gateway connection is replaced", metadata: metadata)
+            topics.rotated(self, rotation.reason)
         }
     }
 
     private func lose(_ number: UInt32, _ end: ConnectionEnd) {
         tokens?.forget(connection: number)
-        let random = desk.random()
-        let sharers = isShared ? desk.topicCount(on: number) : 0
-        if let loss = pool.ended(number, end, sharers: sharers, now: now, random: random) { desk.lost(loss) }
+        let random = topics.random()
+        let sharers = isShared ? topics.topicCount(on: number) : 0
+        if let loss = pool.ended(number, end, sharers: sharers, now: now, random: random) { topics.lost(loss) }
     }
 
     /// Lets time pass. Connections that no topic sends over take no more, and end when all is answered.
@@ -244,7 +244,7 @@ final class StreamParty {
     func timedOut(connection number: UInt32, stream: Int32, now: MonotonicTime) -> Bool {
         connections[number]?.reset(stream: stream)
         if resetSince.last != number { resetSince.append(number) }
-        return pool.timedOut(number, stream: stream, now: now, random: desk.random())
+        return pool.timedOut(number, stream: stream, now: now, random: topics.random())
     }
 
     /// An answer refused the provider: this topic, or all that share the credential.
@@ -252,23 +252,23 @@ final class StreamParty {
         switch extent {
         case .topic:
             if !identity.isShared { renew() }
-            desk.delegate.laneRefused(lane, extent)
+            topics.delegate.laneRefused(lane, extent)
         case .team:
-            desk.refused(self, extent)
+            topics.refused(self, extent)
         }
     }
 
     /// The connections take no more: what the credential may send is settled when one is opened [later].
     func renew() { pool.renew() }
 
-    /// Another party has reached the same gateway.
+    /// Connections of another credential have reached the same gateway.
     func gatewayAnswers(now: MonotonicTime) { pool.gatewayAnswers(now: now) }
 
     /// Closes all connections in order. Attempts to connect are not wanted any more.
     func close() {
         for number in pool.connections.map(\.number) {
             let connection = connections.removeValue(forKey: number)
-            if connection != nil { desk.disconnected(self, number, .closedHere) }
+            if connection != nil { topics.disconnected(self, number, .closedHere) }
             lose(number, .closedHere)
             connection?.close()
         }
@@ -286,7 +286,7 @@ final class StreamParty {
 
 // MARK: Reported by connections
 
-extension StreamParty: ConnectionOwner {
+extension CredentialConnections: ConnectionOwner {
     func isConnecting(_ attempt: Int) -> Bool { pool.isConnecting(UInt32(attempt)) }
 
     func isOpen(_ attempt: Int) -> Bool { connections[UInt32(attempt)] != nil }
@@ -294,9 +294,9 @@ extension StreamParty: ConnectionOwner {
     func connectionOpened(number: UInt32, connection: any StreamConnection) {
         guard pool.isConnecting(number) else { return connection.close() }
         connections[number] = connection
-        pool.opened(number, streams: connection.maxConcurrentStreams, now: now, random: desk.random())
-        desk.connected(self)
-        desk.logger.info("connected to the gateway", metadata: metadata(number))
+        pool.opened(number, streams: connection.maxConcurrentStreams, now: now, random: topics.random())
+        topics.connected(self)
+        topics.logger.info("connected to the gateway", metadata: metadata(number))
         pump(now: now)
     }
 
@@ -311,17 +311,17 @@ extension StreamParty: ConnectionOwner {
         let now = now
         let openedAt = pool.connection(number)?.openedAt ?? now
         // Only a failure asks for randomness, which is a call of the system.
-        pool.answered(number, stream: stream, verdict, now: now, random: desk.random())
+        pool.answered(number, stream: stream, verdict, now: now, random: topics.random())
         let judged = tokens?.judge(verdict, on: number, stream, openedAt: openedAt, now: now) ?? verdict
         let ticket = StreamTicket(rawValue: tag)
-        desk.lane(of: ticket)?.answered(ticket, judged, answer, by: self, now: now)
+        topics.lane(of: ticket)?.answered(ticket, judged, answer, by: self, now: now)
     }
 
     func streamClosed(number: UInt32, tag: UInt64, isRefused: Bool) {
         let now = now
-        pool.streamClosed(number, isRefused: isRefused, now: now, random: desk.random())
+        pool.streamClosed(number, isRefused: isRefused, now: now, random: topics.random())
         let ticket = StreamTicket(rawValue: tag)
-        desk.lane(of: ticket)?.closed(ticket, isRefused: isRefused, now: now)
+        topics.lane(of: ticket)?.closed(ticket, isRefused: isRefused, now: now)
     }
 
     /// The gateway takes no more streams on a connection.
@@ -335,13 +335,13 @@ extension StreamParty: ConnectionOwner {
         metadata["last-stream"] = .stringConvertible(last)
         metadata["code"] = .string(code)
         metadata["reason"] = .string(reason?.rawValue ?? String(decoding: debugData.prefix(200), as: UTF8.self))
-        desk.logger.log(level: isError ? .warning : .info, "gateway closes a connection", metadata: metadata)
-        desk.wentAway(self, number, reason)
-        let random = desk.random()
+        topics.logger.log(level: isError ? .warning : .info, "gateway closes a connection", metadata: metadata)
+        topics.wentAway(self, number, reason)
+        let random = topics.random()
         guard let extent = pool.goAway(number, reason: reason, isError: isError, now: now, random: random) else {
             return
         }
-        desk.refused(self, extent)
+        topics.refused(self, extent)
     }
 
     func settingsChanged(number: UInt32) {
@@ -352,7 +352,7 @@ extension StreamParty: ConnectionOwner {
     /// All that came was reported, or the connection takes more again.
     func connectionReadCompletely(number: UInt32) {
         if let connection = connections[number] { pool.stalled(number, connection.isStalled, now: now) }
-        desk.settle()
+        topics.settle()
         pump(now: now)
     }
 
@@ -366,10 +366,10 @@ extension StreamParty: ConnectionOwner {
         metadata["error"] = .string(error.map(connectionProblem) ?? "end of stream")
         metadata["certificate-refused"] = .stringConvertible(isRefused)
         let isQuiet = pool.connection(number).map { $0.phase == .draining && $0.openStreams == 0 } ?? true
-        desk.logger.log(level: isQuiet ? .info : .warning, "connection to the gateway ended", metadata: metadata)
-        desk.settle()
+        topics.logger.log(level: isQuiet ? .info : .warning, "connection to the gateway ended", metadata: metadata)
+        topics.settle()
         let hadConnection = wasOpen && !isForeign
-        desk.disconnected(
+        topics.disconnected(
             self,
             number,
             isRefused ? .certificateRefused : !hadConnection ? .connectFailed : error == nil ? .endOfStream : .failure

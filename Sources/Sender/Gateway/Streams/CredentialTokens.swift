@@ -2,8 +2,8 @@ import APNsProtocol
 import PipelineCore
 import ProviderCredentials
 
-/// The provider tokens of one party: the one in use, and which one the requests of each connection carried.
-struct PartyTokens {
+/// The provider tokens of one credential: the one in use, and which one the requests of each connection carried.
+struct CredentialTokens {
     let key: ProviderKeyID
     private let tokens: ProviderTokens
     private let unixMilliseconds: () -> Int64

@@ -10,7 +10,7 @@ import ProviderCredentials
 @testable import Sender
 
 /// The topics of a shard over HTTP/2, without the other stages, and connections that do as they are told.
-final class ScriptedDesk: GatewayConnectors, StreamDelegate {
+final class ScriptedTopics: GatewayConnectors, StreamDelegate {
     /// Asks for connections: the topic's bundle, and the purpose.
     struct Asked: Equatable {
         var bundleID: String
@@ -27,9 +27,9 @@ final class ScriptedDesk: GatewayConnectors, StreamDelegate {
     private(set) var failed: [String] = []
     /// Open connections by number, and attempts that are not done.
     private(set) var connections: [UInt32: ScriptedStreams] = [:]
-    fileprivate var attempts: [(party: StreamParty, number: UInt32)] = []
+    fileprivate var attempts: [(owner: CredentialConnections, number: UInt32)] = []
     private let settings: ShardSettings
-    private(set) lazy var desk = StreamDesk(
+    private(set) lazy var topics = HTTP2Topics(
         settings: settings,
         connectors: self,
         delegate: self,
@@ -51,7 +51,7 @@ final class ScriptedDesk: GatewayConnectors, StreamDelegate {
     func makeLane(_ bundleID: String, _ credential: TopicCredential) -> StreamLane {
         credentials[bundleID] = credential
         let index = Int32(credentials.count - 1)
-        return desk.makeLane(
+        return topics.makeLane(
             of: settings.makeTopic(index, environment: "sandbox", bundleID: bundleID, filters: nil)
         )
     }
@@ -87,17 +87,17 @@ final class ScriptedDesk: GatewayConnectors, StreamDelegate {
     func open() -> [ScriptedStreams] {
         let attempts = attempts
         self.attempts = []
-        return attempts.map { party, number in
-            let connection = ScriptedStreams(number: number, party: party)
+        return attempts.map { owner, number in
+            let connection = ScriptedStreams(number: number, owner: owner)
             connections[number] = connection
-            party.connectionOpened(number: number, connection: connection)
+            owner.connectionOpened(number: number, connection: connection)
             return connection
         }
     }
 
     func pass(_ duration: Duration) {
         now = now + duration
-        desk.tick(now: now)
+        topics.tick(now: now)
     }
 
     // MARK: Connectors
@@ -119,12 +119,12 @@ final class ScriptedDesk: GatewayConnectors, StreamDelegate {
 
     private final class Connector: StreamConnecting {
         let eventLoop: any EventLoop = EmbeddedEventLoop()
-        var edition: UInt64 { desk.edition }
-        private unowned let desk: ScriptedDesk
+        var edition: UInt64 { topics.edition }
+        private unowned let topics: ScriptedTopics
 
-        init(_ desk: ScriptedDesk) { self.desk = desk }
+        init(_ topics: ScriptedTopics) { self.topics = topics }
 
-        func connect(_ party: StreamParty, number: UInt32) { desk.attempts.append((party, number)) }
+        func connect(_ owner: CredentialConnections, number: UInt32) { topics.attempts.append((owner, number)) }
         func placeName(of number: UInt32) -> String { "nowhere" }
         func noteFailure() {}
     }
@@ -157,7 +157,7 @@ final class ScriptedDesk: GatewayConnectors, StreamDelegate {
 /// A connection that answers nothing by itself.
 final class ScriptedStreams: StreamConnection {
     let number: UInt32
-    let party: StreamParty
+    let owner: CredentialConnections
     var maxConcurrentStreams = 1000
     var isStalled: Bool { false }
     /// The answer to requests for a stream; nil: there is one.
@@ -172,9 +172,9 @@ final class ScriptedStreams: StreamConnection {
     /// Marks of the requests that are not answered, by stream.
     private var tags: [Int32: UInt64] = [:]
 
-    init(number: UInt32, party: StreamParty) {
+    init(number: UInt32, owner: CredentialConnections) {
         self.number = number
-        self.party = party
+        self.owner = owner
     }
 
     func open(_ request: StreamRequest, tag: UInt64) throws(HTTP2OpenRefusal) -> Int32 {
@@ -201,13 +201,13 @@ final class ScriptedStreams: StreamConnection {
     /// Accepts all requests that are not answered.
     func acceptAll() {
         for (stream, tag) in tags.sorted(by: { $0.key < $1.key }) {
-            party.answered(number: number, stream: stream, tag: tag, nil)
-            party.streamClosed(number: number, tag: tag, isRefused: false)
+            owner.answered(number: number, stream: stream, tag: tag, nil)
+            owner.streamClosed(number: number, tag: tag, isRefused: false)
         }
         tags = [:]
-        party.connectionReadCompletely(number: number)
+        owner.connectionReadCompletely(number: number)
     }
 
     /// Ends the connection without a word.
-    func end(_ error: (any Error)? = nil) { party.connectionEnded(attempt: Int(number), error: error) }
+    func end(_ error: (any Error)? = nil) { owner.connectionEnded(attempt: Int(number), error: error) }
 }

@@ -2,7 +2,7 @@ import NIOCore
 import Synchronization
 
 /// Values that live on event loops, asked from elsewhere while those loops may come to their end.
-package final class BoundValues<Value>: Sendable {
+package final class EventLoopReports<Value>: Sendable {
     private let values = Mutex<[NIOLoopBound<Value>]>([])
 
     package init() {}

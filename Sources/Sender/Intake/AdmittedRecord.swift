@@ -1,0 +1,14 @@
+import KafkaClient
+import PipelineCore
+
+/// A record of a topic that may send more, beside its request.
+struct AdmittedRecord {
+    var message: KafkaMessageView
+    var index: Int
+    var feed: TopicFeed
+    var topic: Topic
+    /// The shard of the bundle that the key names.
+    var shard: UInt32?
+    /// An operator has discarded it: it is looked up, and then ends.
+    var isDiscarded = false
+}
