@@ -101,7 +101,8 @@ final class ScriptedGateway: Sendable {
 
     func close() async throws { try await listener.close() }
 
-    /// Withholds the end of the stream behind close_notify, if it is told to.
+    /// Withholds the end of the stream behind close_notify, if it is told to, and reads nothing then: whatever asks for
+    /// bytes would find the other end's, and close.
     private final class StreamEnd: ChannelOutboundHandler {
         typealias OutboundIn = ByteBuffer
 
@@ -110,6 +111,10 @@ final class ScriptedGateway: Sendable {
         func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
             guard isWithheld, mode == .output else { return context.close(mode: mode, promise: promise) }
             promise?.succeed()
+        }
+
+        func read(context: ChannelHandlerContext) {
+            if !isWithheld { context.read() }
         }
     }
 
