@@ -32,11 +32,7 @@ final class Stages {
 
     private let current: CurrentSettings
     private let connectors: any GatewayConnectors
-    /// Topics whose records waited for a probe at the last turn, while such records left no room.
-    private var holders: Set<Int32> = []
-    /// The topic that leaves the room to others until the next turn.
-    private var givingWay: Int32?
-    private var nextProbeTurn = MonotonicTime(nanoseconds: 0)
+    private var probeRoom = ProbeRoom()
 
     init(
         _ settings: ShardSettings,
@@ -270,43 +266,34 @@ final class Stages {
         for account in group.directory.accounts {
             guard let topic = account.topic else { continue }
             levers.setPace(of: account, now: now)
-            let isThere = account.hasCertificate(as: generation) { hasCertificate(topic) }
-            gateway.setCertificate(isThere: isThere, of: topic)
-            account.feeding = feeding(of: topic, hasCertificate: isThere)
-            if account.isProbed, givingWay == topic.index { account.feeding = .discards }
+            topic.flow.lookAtCertificate(of: generation) { hasCertificate(topic) }
+            topic.flow.feed(
+                topic.health.state,
+                waitsForTokenState: lookup.holds(topic),
+                isGivenUp: { connectors.isGivenUp(environment: topic.environment, bundleID: topic.bundleID) },
+                givesWay: probeRoom.givingWay == topic.index
+            )
             if gateway.isIdleProber(topic), !group.hasWork(topic) { gateway.endProbe(of: topic) }
         }
     }
 
-    private func feeding(of topic: Topic, hasCertificate: Bool) -> TopicAccount.Feeding {
-        if !topic.control.isPaused, !lookup.holds(topic) {
-            if hasCertificate { return gateway.feeding(of: topic) }
-            if connectors.isGivenUp(environment: topic.environment, bundleID: topic.bundleID) {
-                return .deadLetters(records: ShardLimits.givenUpPerTick)
-            }
-        }
-        return gateway.isSuspending(topic) ? .nothing : .discards
-    }
-
-    /// Counts the bytes of topics that are only probed. While they leave no room, one of those whose records wait for a
-    /// probe gives way at each turn, so that all are probed in the end.
+    /// Counts the bytes of topics that are only probed, and lets one give way while they leave no room.
     func shareProbeRoom(now: MonotonicTime) {
         let accounts = group.directory.accounts
         group.memory.setProbed(accounts.reduce(0) { $0 + ($1.isProbed ? $1.bytes : 0) })
-        guard nextProbeTurn <= now else { return }
-        nextProbeTurn = now + ShardLimits.probeTurn
-        givingWay = nil
-        let former = holders
-        holders = []
-        guard !group.memory.budget.admitsProbe else { return }
-        let probed = accounts.filter(\.isProbed)
-        let holding = probed.filter { $0.bytes > 0 }.compactMap(\.topic)
-        let held = holding.compactMap { gateway.lanes(ofTopic: $0.index) }.filter { $0.sending == .held }
-        holders = Set(held.map(\.topic.index))
-        let isWaitedFor = probed.contains { $0.bytes == 0 && $0.topic.map(group.hasWork) == true }
-        guard isWaitedFor, let next = held.first(where: { former.contains($0.topic.index) }) else { return }
-        givingWay = next.topic.index
-        next.giveWay()
+        let next = probeRoom.share(isFull: !group.memory.budget.admitsProbe, now: now) {
+            accounts.filter(\.isProbed).compactMap { account in
+                account.topic.map {
+                    ProbeRoom.Probed(
+                        topic: $0.index,
+                        bytes: account.bytes,
+                        isHeld: $0.flow.sending == .held,
+                        hasWork: group.hasWork($0)
+                    )
+                }
+            }
+        }
+        if let next { accounts[Int(next)].topic?.flow.giveWay() }
     }
 
     /// Lets time pass for bundles that wait for a certificate, and makes room for others as certificates come.

@@ -310,13 +310,13 @@ package final class WorkerShard {
         case .topicIsQuiet(let topic):
             stages.outcomes.hurry(topic, now: now)
             // Recalled notifications that leave are the next owner's: they must not go meanwhile.
-            if stages.gateway.isRecalled(topic), stages.group.isLeaving(topic) { return }
+            if topic.flow.isRecalled, stages.group.isLeaving(topic) { return }
             guard let over = stages.group.rewind(topic) else { return }
             for feed in over { stages.gateway.giveUpWaiting(of: feed) }
             stages.routing.forget(over)
             stages.outcomes.forget(over)
             stages.lookup.dropOver()
-            stages.gateway.topicWasRewound(topic)
+            topic.flow.rewound()
         }
     }
 

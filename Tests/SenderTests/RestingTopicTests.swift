@@ -188,19 +188,4 @@ struct RestingTopicTests {
         }
         #expect(ShardLimits.retainedShare(lanes: 10_000) == 2 * FrameLog.chunkBytes)
     }
-
-    @Test("An account looks for a certificate once for a generation, and each time without one")
-    func generations() {
-        let account = TopicAccount(nil)
-        var looks = 0
-        func ask(_ generation: UInt64?) -> Bool {
-            account.hasCertificate(as: generation) {
-                looks += 1
-                return looks != 2
-            }
-        }
-        #expect(ask(7) && ask(7) && looks == 1)
-        #expect(!ask(8) && !ask(8) && looks == 2)
-        #expect(ask(nil) && ask(nil) && looks == 4)
-    }
 }

@@ -221,7 +221,7 @@ struct ShardTopicTests {
         bench.gateway.givenUp = [Bench.sport]
         bench.wait(milliseconds: 40)
         let first = bench.producer.messages(of: "push.dead-letters").count
-        #expect(1...3 * ShardLimits.givenUpPerTick ~= first, "paced")
+        #expect(1...3 * TopicFlow.givenUpAtOnce ~= first, "paced")
         bench.wait(milliseconds: 3000)
         let letters = bench.producer.messages(of: "push.dead-letters")
         #expect(letters.compactMap { $0.header("source-offset") } == (0..<100).map { "\($0)" })

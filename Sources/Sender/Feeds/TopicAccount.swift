@@ -4,22 +4,10 @@ import PipelineCore
 ///
 /// Bound to the shard's event loop.
 final class TopicAccount {
-    /// The limit of feeding for the topic.
-    enum Feeding: Equatable {
-        /// As much as fits.
-        case all
-        /// This many notifications at a time: the topic is being probed, or waits for that.
-        case notifications(Int)
-        /// The topic's records become dead letters, this many until the next tick.
-        case deadLetters(records: Int)
-        /// Nothing but what ends without being sent, because an operator has discarded it.
-        case discards
-        case nothing
-    }
-
     /// Nil: records that concern no topic.
     let topic: Topic?
-    var feeding = Feeding.all
+    /// Of an account without a topic.
+    private let ownFeeding: TopicFlow.Feeding
     /// Notifications taken in and not behind their cursors.
     private(set) var notifications = 0
     private(set) var bytes = 0
@@ -28,27 +16,17 @@ final class TopicAccount {
     /// Records with a shard in their keys were met.
     var hasShards = false
 
-    /// Its bundle has a certificate, as of a generation of them; nil: nobody has looked.
-    private var certificate: (isThere: Bool, generation: UInt64)?
-
-    init(_ topic: Topic?) {
+    /// - Parameter feeding: of an account without a topic.
+    init(_ topic: Topic?, feeding: TopicFlow.Feeding = .all) {
         self.topic = topic
+        ownFeeding = feeding
     }
+
+    /// The limit of feeding.
+    var feeding: TopicFlow.Feeding { topic?.flow.feeding ?? ownFeeding }
 
     /// The topic is only probed.
-    var isProbed: Bool {
-        if case .notifications = feeding { true } else { false }
-    }
-
-    /// Looks whether the bundle has a certificate, if that may have changed.
-    ///
-    /// - Parameter generation: see ``GatewayConnectors/generation``.
-    func hasCertificate(as generation: UInt64?, look: () -> Bool) -> Bool {
-        if let certificate, certificate.generation == generation { return certificate.isThere }
-        let isThere = look()
-        certificate = generation.map { (isThere, $0) }
-        return isThere
-    }
+    var isProbed: Bool { feeding.isForProbe }
 
     /// Adds a change of the ledger of one of its feeds.
     func addChange(notifications: Int, bytes: Int) {

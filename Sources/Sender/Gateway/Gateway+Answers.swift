@@ -159,7 +159,7 @@ extension Gateway: StreamDelegate {
 
     func laneMayConnect(_ lane: StreamLane, _ purpose: ConnectionBudget.Purpose, now: MonotonicTime) -> MonotonicTime? {
         let lanes = lanes(of: lane.topic)
-        guard lanes.hasCertificate else { return now + ShardLimits.retryInterval }
+        guard lanes.topic.flow.hasCertificate else { return now + ShardLimits.retryInterval }
         return settings.connectionBudget.takeConnection(
             topic: lane.topic.budgetNumber,
             purpose: lanes.sending == .probing ? .probe : purpose,

@@ -99,7 +99,7 @@ extension Gateway: GatewayLaneDelegate {
     func laneMayConnect(_ lane: GatewayLane, now: MonotonicTime, sparing: Bool) -> MonotonicTime? {
         let topic = lanes(of: lane)
         // The attempt would fail, at the cost of the budget.
-        guard topic.hasCertificate else { return now + ShardLimits.retryInterval }
+        guard topic.topic.flow.hasCertificate else { return now + ShardLimits.retryInterval }
         let purpose: ConnectionBudget.Purpose =
             sparing ? .successor : topic.sending == .probing ? .probe : lane.hasConnected ? .reconnect : .first
         return settings.connectionBudget.takeConnection(topic: topic.topic.budgetNumber, purpose: purpose, now: now)

@@ -90,7 +90,7 @@ final class Gateway {
         while topics.count <= index { topics.append(nil) }
         let made = makeLanes(of: topic)
         topics[index] = made
-        holdBackIfPaused(made)
+        if topic.flow.lanesMade() { made.transport.suspend() }
         return made
     }
 

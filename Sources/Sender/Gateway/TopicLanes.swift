@@ -5,18 +5,6 @@ import PipelineCore
 ///
 /// Bound to the shard's event loop.
 final class TopicLanes {
-    /// The mode of sending for the topic in this shard.
-    enum Sending: Equatable {
-        case all
-        /// The topic has stopped, or is held back: connections are ended. Or it has no certificate any more: none is
-        /// opened.
-        case suspending
-        /// Nothing is in flight, and unsent notifications were given up to be fed anew.
-        case held
-        /// This shard probes, over one lane.
-        case probing
-    }
-
     /// The transport of the topic's environment.
     enum Way {
         case binary(BinaryLanes)
@@ -25,15 +13,8 @@ final class TopicLanes {
 
     let topic: Topic
     let way: Way
-    var sending = Sending.all
-    /// The bundle has a certificate. Without one no connection is opened; those that are open go on.
-    var hasCertificate = true
-    /// Unsent notifications are to be fed anew under other levers of an operator.
-    var isRecalled = false
     /// The last tick that looked at the topic found it at rest.
     var wasAtRest = false
-    /// It was an operator's will alone that the topic stopped.
-    var isHeldBack = false
     private var counted = WorkerTopicCounters()
     var troubled = TroubledNotifications()
     /// Over the binary interface.
@@ -53,10 +34,10 @@ final class TopicLanes {
         }
     }
 
+    var sending: TopicFlow.Sending { topic.flow.sending }
+
     /// The topic works, and time brings nothing but the age of its connections.
-    var isAtRest: Bool {
-        sending == .all && hasCertificate && !isRecalled && !topic.control.isPaused && transport.isAtRest
-    }
+    var isAtRest: Bool { topic.flow.isAtRest && transport.isAtRest }
 
     /// The lanes of a topic over the binary protocol, which the caller knows it to be.
     var binary: BinaryLanes {
@@ -71,11 +52,6 @@ final class TopicLanes {
             return counters
         }
         set { counted = newValue }
-    }
-
-    /// Gives back the record that waits for a probe, which is fed again later.
-    func giveWay() {
-        if sending == .held { sending = .suspending }
     }
 
     /// Adds earlier trouble to the notification appended last: it may have been sent before it was fed anew.

@@ -346,8 +346,8 @@ final class RecordAdmission {
                 return intake.abort(request, message, at: index, of: feed)
             }
             if !isDiscarded, found.account.pace != nil { found.account.pace?.take(request.tokenCount) }
-            if case .deadLetters(let records) = found.account.feeding {
-                found.account.feeding = .deadLetters(records: records - 1)
+            if case .deadLetters = topic.flow.feeding {
+                topic.flow.tookDeadLetter()
                 return intake.refuse(
                     message,
                     at: index,

@@ -22,7 +22,7 @@ final class TopicDirectory {
     /// Account of records that are refused as a whole.
     let refused = TopicAccount(nil)
     /// Account of bundles without a certificate beyond the limit: nothing of them is fed.
-    let others = TopicAccount(nil)
+    let others = TopicAccount(nil, feeding: .nothing)
 
     private let limits: TopicLimits
     private let environments: [String]
@@ -111,7 +111,6 @@ final class TopicDirectory {
         self.hasCertificate = hasCertificate
         self.isOnDefaultKey = isOnDefaultKey
         self.make = make
-        others.feeding = .nothing
     }
 
     /// - Parameter salt: of the record's partition.
@@ -259,7 +258,7 @@ final class TopicDirectory {
         let index = Int32(accounts.count)
         let account = TopicAccount(make(index, name.environment, name.bundleID))
         // The first records of the bundle come before the next look at certificates and levers.
-        if !isThere || account.topic?.control.slowsDown == true { account.feeding = .nothing }
+        if !isThere || account.topic?.control.slowsDown == true { account.topic?.flow.waitForLook() }
         accounts.append(account)
         indices[name] = index
         spellings[spelling] = index

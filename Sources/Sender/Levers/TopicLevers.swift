@@ -47,7 +47,6 @@ final class TopicLevers {
             log(topic, former)
             lookAtCursorsAnew(of: topic)
             setPace(of: account, now: now)
-            if control.isPaused { account.feeding = .nothing }
             guard control.holdsMore(than: former) else { continue }
             // Also without lanes: notifications may be on their way to them.
             if gateway.lanes(ofTopic: topic.index) != nil || group.hasWork(topic) { gateway.recall(topic) }

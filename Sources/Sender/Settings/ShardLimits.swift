@@ -69,10 +69,6 @@ enum ShardLimits {
     static let nearRecords: Int64 = 10_000
     /// Most bytes of a near stretch: what is new waits behind it. The rest of a longer one is read apart.
     static let nearBytes = 16 << 20
-    /// Judged notifications in a probe of a gateway doubted for its refusals of tokens.
-    static let probeSample = 20
-    /// Time between two turns in the room for probes, while records that wait for theirs fill it.
-    static let probeTurn = Duration.seconds(10)
     /// Most refused tokens of a topic that wait until the gateway is trusted.
     static let pendingTombstones = 65_536
     /// A batch is pinned by records that make up at least one in so many of its bytes; fewer are copied out.
@@ -80,8 +76,6 @@ enum ShardLimits {
     /// Memory of a notification beside its record's value, in bytes: its frame without the payload, its entry and its
     /// marks.
     static let notificationBytes = 128
-    /// Records of a bundle without a certificate that become dead letters in each tick.
-    static let givenUpPerTick = 20
 
     /// Most topics of a partition that are remembered to have records among those of further bundles. [ours]
     static let overflowedTopics = 16_384

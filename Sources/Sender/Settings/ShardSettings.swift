@@ -206,7 +206,7 @@ extension WorkerSettings {
             probeTimeout: parkAfter + confirmationWindow,
             refusedShare: invalidTokenShare,
             refusedSample: invalidTokenSample,
-            probeSample: min(invalidTokenSample, ShardLimits.probeSample),
+            probeSample: min(invalidTokenSample, TopicFlow.probeSample),
             pendingTombstones: ShardLimits.pendingTombstones
         )
     }

@@ -44,7 +44,11 @@ final class Topic {
     /// The topic's health, judged for the whole process.
     let health: SharedTopicHealth
     /// The levers that an operator has set; changed by ``TopicLevers``.
-    var control = TopicControl()
+    var control = TopicControl() {
+        didSet { flow.use(isPaused: control.isPaused) }
+    }
+    /// Says what the topic may do in the shard.
+    var flow = TopicFlow()
 
     init(
         index: Int32,

@@ -5,17 +5,9 @@ import PipelineCore
 ///
 /// The gateway stage and those before it know no other side of a transport, apart from encoding. Bound to the shard's
 /// event loop.
-protocol TopicTransport: AnyObject {
-    /// Notifications handed to a connection and not settled.
-    var inFlightCount: Int { get }
-    /// Notifications not yet handed to a connection, or to be sent again.
-    var waitingCount: Int { get }
+protocol TopicTransport: AnyObject, TopicFlowLanes {
     /// Open connections, each counted for one topic alone.
     var openConnections: Int { get }
-    /// No notification of the topic is with a gateway, and none can be: its connections are closed, or take nothing.
-    var isQuiet: Bool { get }
-    /// Nothing is in flight, and all that waits needs a new connection.
-    var isStranded: Bool { get }
     /// Nothing waits or is in flight, and no connection is being replaced.
     var isAtRest: Bool { get }
 
