@@ -16,7 +16,7 @@ enum RecordRoom {
         return contentType == .json ? separator + count : field(count)
     }
 
-    /// The comma between two tokens; the brackets and the name of the list count as room that nobody misses.
+    /// The comma between two tokens; the brackets and the name of the list count as room.
     private static let separator = 1
 
     /// A field of so many bytes behind its tag and its length.

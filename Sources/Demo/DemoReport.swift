@@ -12,7 +12,7 @@ public struct DemoReport: Sendable {
     /// Other problems; empty if there were none.
     public var complaints: [String]
 
-    /// Notifications that nobody can account for: without an outcome, or claimed but never accepted.
+    /// Notifications that are not accounted for: without an outcome, or claimed but never accepted.
     public var lost: Int {
         max(0, books.missing) + max(0, books.claimed - gateway.distinct)
     }

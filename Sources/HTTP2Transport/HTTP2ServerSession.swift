@@ -142,7 +142,7 @@ public final class HTTP2ServerSession {
         engine.goAway(code, debugData, last: last)
     }
 
-    /// GOAWAYs and resets that this side has sent since the last call. Nobody needs to call this: little gathers.
+    /// GOAWAYs and resets that this side has sent since the last call. It need not be called: little gathers.
     public func takeDismissals() -> HTTP2Dismissals {
         guard !engine.state.pointee.dismissals.isEmpty else { return HTTP2Dismissals() }
         defer { engine.state.pointee.dismissals = HTTP2Dismissals() }

@@ -3,7 +3,7 @@ import NIOCore
 
 /// The part of a session that nghttp2's callbacks read and write.
 ///
-/// It lives at a fixed address, which is nghttp2's user data. While a function of nghttp2 runs nobody else may be
+/// It lives at a fixed address, which is nghttp2's user data. While a function of nghttp2 runs no other call may be
 /// inside of a mutating call of it: so the session calls nghttp2 only between its own accesses.
 struct SessionState {
     let isServer: Bool
@@ -73,7 +73,7 @@ extension SessionState {
         return events[eventsTaken]
     }
 
-    /// A new `receive` begins. Messages of events that nobody has taken yet stay readable.
+    /// A new `receive` begins. Messages of events that were not taken yet stay readable.
     mutating func begin(now: NIODeadline) {
         self.now = now
         guard eventsTaken == events.count else { return }

@@ -72,7 +72,7 @@ struct StreamTable {
         freed.append(index)
     }
 
-    /// Nobody reads the messages of closed streams any more.
+    /// The messages of closed streams are not read any more.
     mutating func recycle() {
         for index in freed {
             let slot = self[index]

@@ -120,7 +120,7 @@ public final class KafkaTopicReader {
     ) {
         rd_kafka_poll(handle.pointer, 0)
         while let report = inbox.takeReport() {
-            // Not errors: brokers that are away come back without anybody's help, and the log says the same.
+            // Not errors: brokers that are away come back by themselves, and the log says the same.
             if case .log(let line) = report { onLog?(line) }
         }
     }

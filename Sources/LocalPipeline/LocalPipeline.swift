@@ -83,7 +83,7 @@ public final class LocalPipeline {
             try startSandbox()
             try writeConfiguration()
         } catch {
-            // Nobody else knows what was started so far.
+            // No other part knows what was started so far.
             stop()
             throw error
         }

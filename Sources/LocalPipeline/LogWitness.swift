@@ -3,7 +3,7 @@ import KafkaClient
 /// Follows logs that are read from their beginning to their end, and notices messages that a broker has lost after it
 /// had acknowledged them. Pure.
 ///
-/// Whoever calls it takes a complaint for the end of the run: what such a broker loses would be blamed on the pipeline.
+/// The caller takes a complaint for the end of the run: what such a broker loses would be blamed on the pipeline.
 package struct LogWitness: Sendable {
     /// The offset after the last one read, by place.
     package private(set) var seen: [KafkaTopicPartition: Int64]

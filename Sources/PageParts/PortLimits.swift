@@ -1,6 +1,6 @@
 import NIOCore
 
-/// Limits of a port with a page. Whoever reaches the port may try to hold it up: it asks for no token.
+/// Limits of a port with a page. Any client may try to hold it up: it asks for no token.
 package enum PortLimits {
     /// Most connections at once. With one more the one goes that has been quiet for longest. A browser opens six and
     /// one for its page's events.

@@ -63,7 +63,7 @@ package struct LanguageTable: Sendable {
     /// The number of the nearest language for a device: of its whole tag, then of the tag shortened part by part
     /// (RFC 4647, 3.4), then the default. A tag beyond the limit counts as shortened to it already.
     ///
-    /// - Parameter locale: the device's tag, from anybody; empty: not known.
+    /// - Parameter locale: the device's tag, not checked; empty: not known.
     package func number(of locale: UnsafeRawBufferPointer) -> Int {
         guard locale.count > Self.packedBytes else { return number(ofShort: locale) }
         // One byte more, to see whether a part ends at the limit.

@@ -1,13 +1,13 @@
 /// Decides which records lie in a partition that Kafka's default partitioner would not have chosen for their keys.
 ///
-/// The partition follows from the number of partitions, which may grow at any time, and nobody tells a reader of that.
+/// The partition follows from the number of partitions, which may grow at any time, and a reader is not told of that.
 /// So a record is only suspected at first. It counts as misplaced once the brokers have said, after it was read, that
 /// there are as many partitions as before: then there were as many when it was published. Some records are not judged,
 /// for they were published
 ///
 /// - before the number was first seen: another one may have held
 /// - less than ``publisherPatience`` after a change: publishers learn of it later
-/// - at a time that nobody knows
+/// - at a time that is not known
 ///
 /// Brokers are asked while there are suspected records, at most once in ``questionInterval``. No I/O, no clock.
 public struct PlacementWatch: Sendable {

@@ -17,7 +17,7 @@ public enum OutcomeKind: Int, Sendable, CaseIterable {
         case accepted
         /// It was not needed: another one took, or had taken, its place.
         case spared
-        /// The device does not get it, or nobody knows.
+        /// The device does not get it, or that is not known.
         case failed
     }
 

@@ -2,7 +2,7 @@
 public enum RequestReport: UInt32, Sendable, CaseIterable {
     /// The outcome of every token.
     case all = 1
-    /// The outcomes of tokens whose device does not get the notification, or of which nobody knows.
+    /// The outcomes of tokens whose device does not get the notification, or for which that is not known.
     case failures = 2
     /// One outcome for the record, with the numbers of its tokens.
     case summary = 3

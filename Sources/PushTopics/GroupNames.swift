@@ -18,7 +18,7 @@ package struct GroupNames: Sendable, Equatable {
 
     /// The group of a command that follows outcomes; nothing is ever committed in it.
     ///
-    /// - Parameter id: nobody else's.
+    /// - Parameter id: of no other member.
     package static func follower(_ settings: KafkaSettings, id: String) -> String {
         "\(settings.prefix)belfry-outcomes-\(id)"
     }

@@ -3,7 +3,7 @@ import NIOCore
 /// The rule for a command that nodes of a cluster refuse to run: when it is sent on, how long it waits, when it fails.
 ///
 /// Only the command's deadline ends it. While a slot moves to another master, a command whose keys are not all on one
-/// side is refused (ASK, then TRYAGAIN) until the slot has moved, and nobody knows how long that takes. Redirections
+/// side is refused (ASK, then TRYAGAIN) until the slot has moved, and how long that takes is not known. Redirections
 /// are followed at once, but only a few in a row: nodes that do not agree yet send a command round in a circle.
 ///
 /// One per command. Pure: time and chance are arguments.

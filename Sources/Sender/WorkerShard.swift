@@ -25,7 +25,7 @@ package final class WorkerShard {
         var makeReader: () throws(KafkaError) -> any PartitionReader
         /// The dead tokens, as published in push.tombstones; nil: not followed.
         var filters: DeadTokenSets?
-        /// Nil: nobody watches whether records lie in the partitions of their keys.
+        /// Nil: it is not watched that records lie in the partitions of their keys.
         var placement: KeyPlacement.Source?
         /// Of the Kafka topics that tell a fresh installation from one whose commits are gone.
         var partitionCounts = EarlierLife.PartitionCounts()

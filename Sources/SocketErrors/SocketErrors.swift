@@ -15,8 +15,8 @@ package func connectionProblem(_ error: any Error) -> String {
     return "cannot resolve \"\(error.host)\"" + (resolution.map { ": \(connectionProblem($0))" } ?? "")
 }
 
-/// The reason why nobody can listen at an address, in words that lead to the remedy; nil: the error is about something
-/// else.
+/// The reason why a server cannot listen at an address, in words that lead to the remedy; nil: the error is about
+/// something else.
 package func listeningProblem(_ error: any Error) -> String? {
     guard let error = error as? IOError else {
         return error is SocketAddressError.UnknownHost ? "no address is known for this name" : nil

@@ -31,7 +31,8 @@ final class DurabilityInquiry {
     private var isFirst = true
     private var isClosed = false
 
-    /// - Parameter isAwaited: nothing else runs until the first verdicts, so that nobody else tells that Redis is away.
+    /// - Parameter isAwaited: nothing else runs until the first verdicts, so that no other part tells that Redis is
+    ///   away.
     init(
         _ servers: RedisCluster.Configuration,
         eventLoop: any EventLoop,

@@ -32,7 +32,7 @@ public final class TokenInspector {
     public init(_ settings: RedisSettings) throws {
         let configuration = try settings.servers(name: "belfry-inspector")
         servers = "Redis at \(settings.endpoints.map(\.address).joined(separator: ", "))"
-        // A thread that nobody can end is not started before what can fail.
+        // A thread that cannot be ended is not started before what can fail.
         group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let eventLoop = group.next()
         redis = try eventLoop.submit {

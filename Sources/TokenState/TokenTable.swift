@@ -31,8 +31,9 @@ package final class TokenTable {
     /// Most repetitions of a call because the number of buckets had changed meanwhile.
     static let corrections = 64
 
-    /// Most spaces that are kept for callers which do not keep them, some 3 KiB each: whoever publishes registrations
-    /// may make bundle IDs up. One that is forgotten begins anew with one bucket a tag, which the server corrects.
+    /// Most spaces that are kept for callers which do not keep them, some 3 KiB each: a role that publishes
+    /// registrations may make bundle IDs up. One that is forgotten begins anew with one bucket a tag, which the server
+    /// corrects.
     static let spaceLimit = 4096
 
     package let redis: any RedisPipeline

@@ -10,8 +10,8 @@ import PushTopics
 ///
 /// The topic is compacted by bundle ID and token. A record carries both timestamps from Redis after the change, so
 /// readers merge records by maximum; one that arrives in the wrong order, or twice, does no harm. Compaction keeps the
-/// last one alone: an older death there costs look-ups, and whoever tells of a revival looks afterwards if that was
-/// older than a death. Bound to the event loop of its producer. The owner passes on the producer's reports about
+/// last one alone: an older death there costs look-ups, and the role that tells of a revival looks afterwards if that
+/// was older than a death. Bound to the event loop of its producer. The owner passes on the producer's reports about
 /// records that ``isOwn(_:)`` recognises.
 package final class TombstonePublisher {
     /// Set in the number of every record of this publisher, never in those of its owner.

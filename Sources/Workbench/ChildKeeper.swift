@@ -5,9 +5,9 @@ import Synchronization
 /// Kills the programs that this one started and left, should it crash or be killed.
 ///
 /// A shell reads from a connection which of them run. The connection ends with this process, however that ends: then
-/// the shell kills those that are left, and whoever has the mark in its environment that children, and theirs, inherit.
-/// Some programs, such as Redis, write over their environment. The kernel's signal to orphans (PR_SET_PDEATHSIG) would
-/// not do: it comes when the thread ends that started the program.
+/// the shell kills those that are left, and the processes that have the mark in their environment that children, and
+/// theirs, inherit. Some programs, such as Redis, write over their environment. The kernel's signal to orphans
+/// (PR_SET_PDEATHSIG) would not do: it comes when the thread ends that started the program.
 final class ChildKeeper: Sendable {
     /// That of this process; nil: no shell can be started, and a crash leaves programs behind.
     static let shared = try? ChildKeeper()

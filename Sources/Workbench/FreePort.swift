@@ -1,6 +1,6 @@
 import Glibc
 
-/// A port of 127.0.0.1 that nobody listens on, for a server that has to be told its port.
+/// A port of 127.0.0.1 on which no server listens, for a server that has to be told its port.
 ///
 /// It is below those that the system gives to connections and to listeners that ask for any: so it is still free when
 /// the server binds it, also again after it was stopped.

@@ -18,12 +18,12 @@ struct ChildSocket {
         (ours, theirs) = (ends[0], ends[1])
     }
 
-    /// Writes a line; false: nobody listens.
+    /// Writes a line; false: it is not read any more.
     static func write(_ line: String, to descriptor: Int32) -> Bool {
         let bytes = Array("\(line)\n".utf8)
         var sent = 0
         while sent < bytes.count {
-            // An error instead of the signal that ends whoever writes to nobody.
+            // An error instead of the signal that ends a process whose output is not read.
             let count = bytes[sent...].withUnsafeBytes {
                 send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
             }

@@ -81,7 +81,7 @@ struct ConsoleCommand: AsyncParsableCommand {
             throw ToolError.configuration("--\(error)")
         }
         print("{\"console\":\(server.port)}")
-        // A pipe is buffered, and whoever reads it is waiting for this line.
+        // A pipe is buffered, and its reader is waiting for this line.
         fflush(nil)
         await stop.first()
         try await server.stop()

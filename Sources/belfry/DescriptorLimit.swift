@@ -2,7 +2,7 @@ import Glibc
 
 /// Number of descriptors that the process may have open.
 enum DescriptorLimit {
-    /// Raises it as far as the system lets anybody: many systems grant 1,024 unasked, and a gateway has a descriptor
+    /// Raises it as far as the system allows: many systems grant 1,024 unasked, and a gateway has a descriptor
     /// for each connection. What cannot be raised stays as it is.
     static func raise() {
         var limit = rlimit()

@@ -9,7 +9,7 @@ struct OutcomesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "outcomes",
         abstract: "Follow push.outcomes until SIGTERM, SIGINT, --count outcomes or, with --end, its end.",
-        discussion: "Reads on its own, without a consumer group's offsets: it takes nothing away from anybody."
+        discussion: "Reads on its own, without a consumer group's offsets: it takes nothing away from other readers."
     )
 
     @Option(help: ArgumentHelp("Only of this bundle ID; may be repeated.", valueName: "bundle"))
@@ -24,7 +24,7 @@ struct OutcomesCommand: AsyncParsableCommand {
     @Option(help: "Only of this kind; may be repeated.")
     var kind: [OutcomeKind] = []
 
-    @Flag(help: "Only of notifications that did not arrive, or of which nobody knows.")
+    @Flag(help: "Only of notifications that did not arrive, or for which that is not known.")
     var failures = false
 
     @Option(help: ArgumentHelp("Only decided since: a time, or how long ago (15m).", valueName: "time"))

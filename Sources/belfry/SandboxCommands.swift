@@ -103,7 +103,7 @@ struct SandboxServeCommand: AsyncParsableCommand {
             let stop = StopSignals()
             let server = try await SandboxServer.start(configuration, logger: logger)
             print(server.ports.json)
-            // A pipe is buffered, and whoever reads it is waiting for this line.
+            // A pipe is buffered, and its reader is waiting for this line.
             fflush(nil)
             await stop.first()
             try await server.stop()

@@ -128,8 +128,8 @@ struct TokensCommand: AsyncParsableCommand {
         }
     }
 
-    /// Walks over a bundle and prints what `lines` makes of each page, until it says that this was enough, or nobody
-    /// reads on.
+    /// Walks over a bundle and prints what `lines` makes of each page, until it says that this was enough, or its
+    /// output is not read any more.
     ///
     /// - Parameter badges: the pages have the tokens' badges.
     fileprivate static func print(

@@ -1,11 +1,11 @@
 /// The rule for `apns-channel-id`: base64 with padding, in the one spelling that its bytes have (RFC 4648 §4) [later].
 ///
-/// The service makes the ids; nobody is to rely on their length [later].
+/// The service makes the ids; their length is not to be relied on [later].
 public enum ChannelID {
     /// The longest id, in characters: as much as the sender keeps of a token [ours].
     public static let limitBytes = ProviderPath.tokenLimitBytes
 
-    /// The text can be an id. One with two spellings would be two channels to whoever keeps their order.
+    /// The text can be an id. One with two spellings would be two channels where their order is kept.
     public static func isValid(_ text: UnsafeRawBufferPointer) -> Bool {
         guard (4...limitBytes).contains(text.count), text.count.isMultiple(of: 4) else { return false }
         let padding = text.suffix(2).reversed().prefix { $0 == UInt8(ascii: "=") }.count

@@ -1,4 +1,4 @@
-/// Reads a JSON text forwards, from bytes that nobody has checked.
+/// Reads a JSON text forwards, from bytes that were not checked.
 ///
 /// The caller asks for what it expects; anything else is an error with its place. For the small texts of the provider
 /// API; a payload is judged by ``PayloadScanner``.

@@ -55,7 +55,7 @@ public enum ProviderVerdict: Hashable, Sendable {
         }
     }
 
-    /// The meaning of a status with a reason that nobody knows [ours].
+    /// The meaning of a status with an unknown reason [ours].
     private static func byClass(of status: Int) -> ProviderVerdict {
         switch status {
         case 403: .doesNotWork(.topic)

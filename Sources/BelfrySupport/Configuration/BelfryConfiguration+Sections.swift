@@ -115,7 +115,7 @@ extension KafkaSettings {
         return brokers
     }
 
-    /// A property whose value is for nobody's eyes, as its name suggests. A file's place is none.
+    /// A property whose value is secret, as its name suggests. A file's place is none.
     private static func mayBeSecret(_ name: String) -> Bool {
         !name.hasSuffix(".location")
             && ["password", "secret", "key", "jaas", "token", "oauth", "credential", "kinit"]

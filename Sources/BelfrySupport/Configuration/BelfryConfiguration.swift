@@ -88,7 +88,7 @@ public struct KafkaSettings: Sendable, Equatable {
 public struct CertificateSettings: Sendable, Equatable {
     /// Holds `*.pem`, and `*.p12` with `<name>.passphrase` beside it.
     public var directory = "certificates"
-    /// A directory that does not exist is an empty one: nobody named it, and provider keys are configured.
+    /// A directory that does not exist is an empty one: it was not named, and provider keys are configured.
     public var isOptional = false
 
     public init() {}

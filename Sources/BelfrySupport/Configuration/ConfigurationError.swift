@@ -18,7 +18,7 @@ public enum ConfigurationOrigin: Sendable, Equatable, CustomStringConvertible {
 
 /// One value that is wrong.
 public struct ConfigurationProblem: Sendable, Equatable, CustomStringConvertible {
-    /// Found where nobody asked for the key; what is allowed are the names of the others.
+    /// Found where the key was not asked for; what is allowed are the names of the others.
     package static let unknownKey = "an unknown key"
 
     /// The key's path, for instance `worker.shards`; empty when the file as a whole is at fault.

@@ -1,4 +1,4 @@
-/// One mapping of the configuration: hands out its values and knows in the end which keys nobody asked for.
+/// One mapping of the configuration: hands out its values and knows in the end which keys were not asked for.
 final class ConfigurationSection {
     let reader: ConfigurationReader
     let path: [String]
@@ -109,7 +109,7 @@ final class ConfigurationSection {
         report(key, .absent(file: reader.file), found: "nothing", allowed: allowed)
     }
 
-    /// Reports the keys of the file that nobody asked for: nearly always typing errors.
+    /// Reports the keys of the file that were not asked for: nearly always typing errors.
     func reportUnknownKeys() {
         let known = Set(requested)
         for name in names where !known.contains(name) {

@@ -1,7 +1,7 @@
 /// A property of librdkafka on which a promise of the pipeline rests, and the values that keep the promise.
 ///
 /// `kafka.properties` tunes everything else. A value that breaks a promise would not fail: records would be lost, sent
-/// twice or out of order, and nobody would be told. So it is refused before anything starts.
+/// twice or out of order, without a word. So it is refused before anything starts.
 struct KafkaPromise: Sendable, Equatable {
     /// The values that keep the promise.
     enum Allowed: Sendable, Equatable {

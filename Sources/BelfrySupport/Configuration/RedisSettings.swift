@@ -139,7 +139,7 @@ extension RedisTLSSettings {
             )
         }
         if !usesTLS, self != RedisTLSSettings() {
-            // Somebody believes that the connection is encrypted.
+            // The operator believes that the connection is encrypted.
             section.report(
                 section.names.first ?? "trust",
                 section.origin(of: section.names.first ?? "trust"),

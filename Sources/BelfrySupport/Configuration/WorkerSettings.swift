@@ -15,7 +15,7 @@ public struct WorkerSettings: Sendable, Equatable {
     /// Silence of the gateway after which a notification is presumed accepted. The answer arrives 100–800 ms after the
     /// offending bytes. [field]
     public var confirmationWindow = Duration.seconds(2)
-    /// Policy for notifications whose fate nobody can tell.
+    /// Policy for notifications whose fate is unknown.
     public var unknownFate = UnknownFatePolicy.resend
     /// Most notifications of a topic taken in from one partition and not behind its cursor.
     public var maxUncommitted = 500_000
@@ -75,7 +75,7 @@ public struct WorkerSettings: Sendable, Equatable {
     public var peerTimeout = Duration.seconds(10)
     /// Longest wait for the answer to a request over HTTP/2. Its fate is unknown then.
     public var requestTimeout = Duration.seconds(10)
-    /// Longest wait for a commit's answer before nothing more is sent. Somebody else may have the partitions by then.
+    /// Longest wait for a commit's answer before nothing more is sent. Another worker may have the partitions by then.
     public var commitPatience = commitPatience(session: KafkaSettings().sessionTimeout)
     /// Most memory of one shard for records and notifications that are not done.
     public var shardMemoryBytes = 1 << 30
@@ -90,7 +90,7 @@ public struct WorkerSettings: Sendable, Equatable {
     public init() {}
 
     /// A third of the consumer group's session time-out, at least 1 s: time enough for another try before the group
-    /// gives the partitions to somebody else.
+    /// gives the partitions to another worker.
     static func commitPatience(session: Duration) -> Duration { max(.seconds(1), session / 3) }
 }
 

@@ -119,7 +119,7 @@ extension JSONLogHandler {
         return line.line
     }
 
-    /// A line that tells of lines that were left out because nobody read standard error.
+    /// A line that tells of lines that were left out because standard error was not read.
     static func line(unread lines: Int, unixMilliseconds: Int64) -> [UInt8] {
         let message = "log lines left out, standard error was not read"
         var line = line(.warning, "belfry", message, unixMilliseconds: unixMilliseconds)

@@ -1,4 +1,4 @@
-/// Limits of the log: what a peer can make a role say must neither fill a disk nor hold anybody up.
+/// Limits of the log: what a peer can make a role say must neither fill a disk nor hold a caller up.
 enum LogLimits {
     /// The longest text in a line: the message, an error, a value of the metadata.
     static let textBytes = 4 << 10

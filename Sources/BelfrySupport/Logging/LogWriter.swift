@@ -1,6 +1,6 @@
 import Foundation
 
-/// Writes log lines on a thread of its own, so that a reader who stands still holds nobody up: not the caller, and
+/// Writes log lines on a thread of its own, so that a reader that stands still holds nothing up: not the caller, and
 /// never an event loop.
 ///
 /// Any thread may call. Lines that do not fit into the queue are counted, and told when the reader goes on. A crash may
@@ -20,7 +20,7 @@ final class LogWriter: @unchecked Sendable {
     /// - Parameters:
     ///   - output: writes whole lines; may block. Called on the thread.
     ///   - tellLeftOut: a line that tells of so many lines left out.
-    ///   - takeMore: asked about once a second for lines that nobody's call brings.
+    ///   - takeMore: asked about once a second for lines that no call brings.
     init(
         limitBytes: Int = LogLimits.queueBytes,
         output: @escaping @Sendable ([UInt8]) -> Void,

@@ -4,7 +4,7 @@ import Synchronization
 
 /// The log of this process, on standard error: limited in rate, and written by a thread of its own.
 public enum ProcessLog {
-    /// Nil before ``begin(level:)``: then nobody logs.
+    /// Nil before ``begin(level:)``: then nothing is logged.
     private static let writer = Mutex<LogWriter?>(nil)
     private static let level = LogLevelSwitch(.info)
 
@@ -43,7 +43,7 @@ public enum ProcessLog {
     /// Waits until everything logged so far is written, but not for ever: before something else is written to standard
     /// error that must stand behind it, and before the process ends.
     ///
-    /// - Parameter isHurried: somebody does not want to wait.
+    /// - Parameter isHurried: the operator does not want to wait.
     public static func flush(isHurried: Bool = false) {
         let limit = isHurried ? LogLimits.hurriedFlush : LogLimits.flush
         writer.withLock { $0 }?.flush(within: limit)

@@ -5,8 +5,8 @@ public enum StandardStream: Int32, Sendable {
     case output = 1
     case error = 2
 
-    /// Writes all of `bytes`, waiting where it must. What the reader no longer takes is dropped: a log has nobody to
-    /// complain to, and who prints data uses `tryWrite`.
+    /// Writes all of `bytes`, waiting where it must. What the reader no longer takes is dropped: a log has
+    /// no place to complain, and a caller that prints data uses `tryWrite`.
     @Sendable public func write(_ bytes: [UInt8]) {
         _ = tryWrite(bytes)
     }

@@ -38,7 +38,7 @@ public struct MetricFamily: Sendable, Equatable {
 
     /// With the unit last, as the field does it: `belfry_oldest_unconfirmed_age_seconds`.
     public let name: String
-    /// One sentence for whoever reads the exposition.
+    /// One sentence for readers of the exposition.
     public let help: String
     public let kind: Kind
     private var series = SeriesTable<Sample.Key, Double>()

@@ -5,8 +5,8 @@ import TLSTransport
 
 /// The terms on which the operations port answers: the token that it wants, and its certificate.
 ///
-/// Both files are followed, see ``FollowedFile``. A token's file that vanished or broke lets nobody in: to remove it is
-/// to take it back. A certificate's file that vanished or broke leaves the former certificate in use.
+/// Both files are followed, see ``FollowedFile``. A token's file that vanished or broke lets no client in: to remove it
+/// is to take it back. A certificate's file that vanished or broke leaves the former certificate in use.
 struct OperationsAccess: Sendable {
     private let token: FollowedFile<BearerToken>?
     private let certificate: FollowedFile<TLSContext>?
@@ -115,7 +115,7 @@ struct OperationsAccess: Sendable {
 }
 
 extension OperationsSettings {
-    /// The secrets that everybody on this machine can read. Looks at the files.
+    /// The secrets that all users of this machine can read. Looks at the files.
     var exposedSecrets: [(key: String, file: String)] {
         secrets.filter { FileStamp(of: $0.file)?.isExposed == true }
     }

@@ -17,8 +17,8 @@ import SocketErrors
 /// | `GET /livez` | 200 while the role can go on, else 503; text that says why it has to be started again |
 ///
 /// It runs on threads of its own, so that it answers while an event loop of the role stands still. It tells and changes
-/// nothing. Token and TLS are configured, see ``OperationsAccess``; whoever asks for the probes shows no token, because
-/// a kubelet has none. What somebody can hold up is bounded, see ``OperationsLimits``.
+/// nothing. Token and TLS are configured, see ``OperationsAccess``; a probe shows no token, because
+/// a kubelet has none. What a client can hold up is bounded, see ``OperationsLimits``.
 public struct OperationsEndpoint: Service {
     private let address: HostPort
     private let access: OperationsAccess

@@ -1,4 +1,4 @@
-/// Metrics and readiness of a role. Called from any thread, as often as somebody asks.
+/// Metrics and readiness of a role. Called from any thread, as often as it is asked.
 public protocol OperationsSource: Sendable {
     /// The troubles that the role does not get over by itself, told without asking its event loops.
     var health: RoleHealth { get }

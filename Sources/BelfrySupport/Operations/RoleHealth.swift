@@ -71,7 +71,7 @@ public final class RoleHealth: Sendable {
         state.withLock { $0.loops.removeAll() }
     }
 
-    /// An event loop stands still: whoever asks it gets no answer.
+    /// An event loop stands still: questions to it get no answer.
     func isStuck(now: MonotonicTime) -> Bool {
         state.withLock { !$0.loops.stuck(now: now).isEmpty }
     }

@@ -3,7 +3,7 @@ import Glibc
 
 /// SIGHUP, which asks a role to read its configuration again. From its creation on it does not end the process.
 public final class ReloadSignal {
-    /// Signals that came while nobody waited count as one.
+    /// Signals that came while none was waited for count as one.
     package let requests: AsyncStream<Void>
     private let source: any DispatchSourceSignal
     private let queue = DispatchQueue(label: "belfry.reload")

@@ -6,7 +6,7 @@ import Glibc
 final class SecondSignal {
     private let sources: [any DispatchSourceSignal]
 
-    /// Begins to count; the first signal is somebody else's to act on.
+    /// Begins to count; another part acts on the first signal.
     init() {
         let queue = DispatchQueue(label: "belfry.second-signal")
         let count = Count()

@@ -5,7 +5,7 @@ import Synchronization
 
 /// Ends a process whose role does not come to its end after it began to stop.
 ///
-/// Each step of a stop has a limit of its own. This one is for steps that nobody has foreseen, as a call into a library
+/// Each step of a stop has a limit of its own. This one is for steps that were not foreseen, as a call into a library
 /// that never returns: without it the process would stay, in no group and of no use, until its supervisor kills it.
 /// Beside that of its threads it needs nothing of the role.
 final class StopLimit: Sendable {

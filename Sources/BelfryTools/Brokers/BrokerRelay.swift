@@ -35,7 +35,7 @@ struct BrokerRelay: Sendable {
         }
         onReady(HostPort(host: Self.host, port: server.channel.localAddress?.port ?? port))
         await cancelWhenGracefulShutdown {
-            // An error of one client, or of the listener's end, concerns nobody else.
+            // An error of one client, or of the listener's end, concerns no other.
             try? await server.executeThenClose { clients in
                 try await withThrowingDiscardingTaskGroup { tasks in
                     for try await client in clients { tasks.addTask { try? await relay(client) } }

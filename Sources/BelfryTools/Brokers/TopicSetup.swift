@@ -9,7 +9,7 @@ public struct TopicReport: Equatable, Sendable {
         public let name: String
         public let partitions: Int
         public let isNew: Bool
-        /// Replicas of each partition, where nobody named a number and the brokers know no default; else nil.
+        /// Replicas of each partition, where no number was named and the brokers know no default; else nil.
         public var chosenReplicas: Int?
     }
 
@@ -104,7 +104,7 @@ public enum TopicSetup {
                     chosen = replicas
                     isNew = try create(topic, replication: replicas, in: cluster)
                 }
-                // Somebody else was faster: what they made counts.
+                // Another process was faster: what it made counts.
                 if !isNew { existing = try cluster.partitionCounts(timeoutMilliseconds: timeoutMilliseconds) }
             }
             let partitions = isNew ? topic.partitions : existing[topic.name] ?? topic.partitions

@@ -107,7 +107,7 @@ public enum ConfigurationCheck {
     /// A property that librdkafka refuses: one that it does not know, or a file that it cannot use.
     private static func kafkaFault(_ settings: KafkaSettings) -> ConfigurationFinding? {
         var properties = settings.adminProperties(clientID: "belfry-config")
-        // Without brokers the client connects to nobody.
+        // Without brokers the client does not connect.
         properties["bootstrap.servers"] = nil
         do throws(KafkaError) {
             try KafkaAdmin(properties: properties).close()

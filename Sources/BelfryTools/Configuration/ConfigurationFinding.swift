@@ -3,7 +3,7 @@ import BelfrySupport
 /// A finding of `belfry config check`. Pure.
 public struct ConfigurationFinding: Equatable, Sendable {
     public enum Verdict: String, Sendable {
-        /// Somebody has to act.
+        /// An operator has to act.
         case fault
         /// Good to know.
         case note

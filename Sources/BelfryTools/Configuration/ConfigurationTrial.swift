@@ -15,7 +15,7 @@ import TokenState
 public struct ConfigurationTrial: Sendable {
     private static let patience = Duration.seconds(10)
 
-    /// Its threads may block, and are nobody else's.
+    /// Its threads may block, and are its own.
     private static let queue = DispatchQueue(label: "belfry.config", attributes: .concurrent)
 
     private let inspection: ConfigurationInspection

@@ -1,4 +1,4 @@
-/// The dead letters that somebody means: those that fit everything that is set.
+/// The dead letters that are meant: those that fit everything that is set.
 public struct DeadLetterFilter: Sendable {
     /// Empty: all.
     public var reasons: Set<String> = []

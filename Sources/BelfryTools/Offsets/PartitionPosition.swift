@@ -9,7 +9,7 @@ public struct PartitionPosition: Equatable, Sendable {
         /// Nothing is committed.
         case uncommitted
         case understood(PositionMetadata)
-        /// Somebody else committed an offset without metadata.
+        /// Another program committed an offset without metadata.
         case missing
         /// The partition stands.
         case notUnderstood

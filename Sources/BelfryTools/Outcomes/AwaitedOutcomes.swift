@@ -20,12 +20,12 @@ struct AwaitedOutcomes {
     /// Set before a record is stored.
     var requestID = ""
     private var records: [Place: Record] = [:]
-    /// Some records are stored nobody knows where: all with the request's id may be those.
+    /// Some records are stored at unknown places: all with the request's id may be those.
     private var hasUnplaced = false
     private(set) var counts = OutcomeCounts()
     /// Tokens without an outcome.
     private(set) var missing = 0
-    /// Tokens whose device does not get the notification, or of which nobody knows.
+    /// Tokens whose device does not get the notification, or for which that is not known.
     private(set) var failed = 0
 
     /// - Parameter topic: of the requests.

@@ -1,7 +1,7 @@
 import Foundation
 import PushSchemas
 
-/// The outcomes that somebody wants to see: those that fit everything that is set.
+/// The outcomes that are wanted: those that fit everything that is set.
 public struct OutcomeFilter: Sendable {
     /// Bundle IDs; empty: all.
     public var bundleIDs: Set<String> = []
@@ -11,7 +11,7 @@ public struct OutcomeFilter: Sendable {
     public var requestIDs: Set<String> = []
     /// Empty: all.
     public var kinds: Set<OutcomeKind> = []
-    /// Only those of notifications that did not arrive, or of which nobody knows.
+    /// Only those of notifications that did not arrive, or for which that is not known.
     public var onlyFailures = false
     /// UNIX milliseconds of the earliest decision; nil: any.
     public var since: Int64?
@@ -40,6 +40,6 @@ public struct OutcomeFilter: Sendable {
 }
 
 extension PushOutcomeKind {
-    /// The notification did not arrive, or nobody knows: so it is with a kind of a later version.
+    /// The notification did not arrive, or that is not known: so it is with a kind of a later version.
     var isFailure: Bool { OutcomeKind(self)?.isFailure ?? true }
 }

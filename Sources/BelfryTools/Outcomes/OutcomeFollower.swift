@@ -9,7 +9,7 @@ import ServiceLifecycle
 
 /// `belfry outcomes`: prints what arrives in push.outcomes until it is told to stop or has printed enough.
 ///
-/// It reads in a consumer group of its own without ever committing, so that it takes nothing away from anybody.
+/// It reads in a consumer group of its own without ever committing, so that it takes nothing away from other readers.
 public struct OutcomeFollower: Service {
     /// The place to begin at.
     public enum Start: String, Sendable, CaseIterable {

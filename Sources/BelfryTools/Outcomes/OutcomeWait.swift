@@ -11,7 +11,7 @@ public final class OutcomeWait {
     public struct Result: Sendable {
         /// Tokens without an outcome: the wait was broken off.
         public var missing: Int
-        /// Tokens whose device does not get the notification, or of which nobody knows.
+        /// Tokens whose device does not get the notification, or for which that is not known.
         public var failed: Int
         let counts: OutcomeCounts
 

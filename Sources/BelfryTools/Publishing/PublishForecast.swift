@@ -13,7 +13,7 @@ public struct PublishForecast: Equatable, Sendable {
     public internal(set) var bytes = 0
     /// Tokens by partition.
     public internal(set) var partitions: [Int] = []
-    /// The reason that nobody knows the partitions; nil: they are known.
+    /// The reason that the partitions are not known; nil: they are known.
     public internal(set) var partitionsUnknown: String?
     /// The payloads that the workers will make, without values of tokens' own.
     package internal(set) var payloads: [PayloadPreview] = []

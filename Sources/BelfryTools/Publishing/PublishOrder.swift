@@ -145,7 +145,7 @@ public struct PublishOrder: Equatable, Sendable {
     }
 
     private func firstContentFault() -> RecordRefusal? {
-        // In the schema, 0 is that nothing is said; in an order that is no wish of anybody's.
+        // In the schema, 0 is that nothing is said; in an order that is no wish.
         if priority == 0 {
             return RecordRefusal(
                 reason: RecordFault.priorityInvalid.rawValue,
@@ -161,7 +161,7 @@ public struct PublishOrder: Equatable, Sendable {
         }
     }
 
-    /// A record of the order to one token that nobody has, or to its channel.
+    /// A record of the order to one token that no device has, or to its channel.
     private func sampleRecord() throws -> OutgoingRecord? {
         let token = channel.map { Array($0.utf8) } ?? [UInt8](repeating: 0, count: SendRequestView.packedTokenBytes)
         var record: OutgoingRecord?

@@ -40,7 +40,7 @@ final class RecordProducer {
         producer.onLog = { KafkaWords.tell($0, tell: tell) }
     }
 
-    /// Called with the number of each record that Kafka has acknowledged, and its place; −1: nobody knows that.
+    /// Called with the number of each record that Kafka has acknowledged, and its place; −1: that is not known.
     var onAcknowledged: ((_ number: UInt64, _ partition: Int32, _ offset: Int64) -> Void)? {
         get { tally.onAcknowledged }
         set { tally.onAcknowledged = newValue }

@@ -1,6 +1,6 @@
 import BelfrySupport
 
-/// Sentences for whoever runs a command, on standard error.
+/// Sentences for the user of a command, on standard error.
 package enum Diagnostics {
     /// Writes a line of its own: on a terminal a progress line may stand there already.
     package static func tell(_ text: String) {

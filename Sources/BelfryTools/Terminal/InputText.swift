@@ -21,7 +21,7 @@ public enum InputText {
         return nil
     }
 
-    /// Nil: nobody has to type.
+    /// Nil: nothing has to be typed.
     static func notice(of content: String, isTerminal: Bool) -> String? {
         isTerminal ? "reading \(content) from standard input; Ctrl-D ends it" : nil
     }

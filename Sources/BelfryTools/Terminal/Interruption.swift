@@ -10,7 +10,7 @@ package final class Interruption {
 
     package init(says text: String) {
         sources = [SIGTERM, SIGINT].map { [queue] number in
-            // Else the signal would end the process before anybody could speak.
+            // Else the signal would end the process before anything could be said.
             signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
             source.setEventHandler {

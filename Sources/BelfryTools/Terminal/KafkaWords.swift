@@ -2,7 +2,7 @@ import BelfrySupport
 import KafkaClient
 import PushTopics
 
-/// Lines of librdkafka's log for whoever runs a command: warnings and worse, on standard error.
+/// Lines of librdkafka's log for the user of a command: warnings and worse, on standard error.
 enum KafkaWords {
     /// - Parameter tell: takes a line for standard error.
     static func tell(_ line: KafkaLogLine, tell: (_ text: String) -> Void = Diagnostics.tell) {

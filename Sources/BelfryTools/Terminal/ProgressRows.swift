@@ -18,7 +18,7 @@ package final class ProgressRows {
     /// Writes rows, each on a line of its own, and tells how far that is.
     ///
     /// - Parameter share: of the whole that is done, 0...1.
-    /// - Returns: false: nobody reads any more.
+    /// - Returns: false: the output is not read any more.
     package func write(_ rows: [String], share: Double) -> Bool {
         if !rows.isEmpty {
             // On a terminal the first row would be glued to the bar, and the bar scroll away with it.

@@ -8,7 +8,7 @@ package final class WaitNotice: Sendable {
     /// Calls its argument when patience is over.
     typealias Timer = @Sendable (@escaping @Sendable () -> Void) -> Void
 
-    /// With a second left of the three after which somebody who waits in silence gives up.
+    /// A user who sees nothing for three seconds gives up: this leaves one of them.
     static let patience = DispatchTimeInterval.seconds(2)
 
     private let subject: String

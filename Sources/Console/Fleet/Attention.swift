@@ -1,4 +1,4 @@
-/// A matter that wants somebody's attention: the page's first lines.
+/// A matter that wants an operator's attention: the page's first lines.
 struct Attention: Encodable, Equatable, Sendable {
     enum Level: String, Encodable, Sendable {
         /// Notifications are not sent, will not be soon, or cannot be stopped.
@@ -112,7 +112,7 @@ struct Attention: Encodable, Equatable, Sendable {
         }
         let paused = names(fleet.topics.filter(\.isPaused))
         guard !paused.isEmpty else { return matters }
-        // Somebody wanted it so, and may have forgotten it.
+        // An operator wanted it so, and may have forgotten it.
         let text = "\(some(paused)) \(paused.count == 1 ? "is" : "are") paused by an operator."
         return matters + [Attention(level: .warn, text: text, part: "topics", alert: "BelfryTopicPaused")]
     }

@@ -84,7 +84,7 @@ struct FleetDocument: Encodable, Equatable, Sendable {
         let isStanding: Bool
         /// Addresses; more than one while it moves.
         let holders: [String]
-        /// Nil: somebody holds it.
+        /// Nil: it has a holder.
         let unheldSeconds: Double?
     }
 
@@ -135,7 +135,7 @@ struct FleetDocument: Encodable, Equatable, Sendable {
         let environment: String
         let ageSeconds: Double
         let step: String
-        /// Nil: nobody has the lease at the moment.
+        /// Nil: no process has the lease at the moment.
         let holder: String?
     }
 

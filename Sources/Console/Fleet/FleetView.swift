@@ -92,7 +92,7 @@ struct FleetView: Sendable {
         return rates
     }
 
-    /// Outcomes that this console does not know are failures to whoever looks for trouble.
+    /// Outcomes that this console does not know are failures to a reader who looks for trouble.
     static func outcomeNames(_ meaning: FleetDocument.Outcome.Meaning) -> [String] {
         let known = OutcomeKind.allCases.filter { Self.meaning(of: $0) == meaning }.map(\.name)
         return meaning == .failed ? known + ["other"] : known

@@ -23,7 +23,7 @@ enum ConsoleLimits {
     static let freshness = Duration.seconds(10)
     /// A process whose name does not lead to it any more is forgotten then.
     static let memoryOfGone = Duration.seconds(600)
-    /// A partition that nobody holds is told from then on: a rebalance is no trouble.
+    /// A partition without a holder is told from then on: a rebalance is no trouble.
     static let patienceWithUnheld = Duration.seconds(30)
     /// Rates are over this stretch.
     static let rateWindow = Duration.seconds(5)

@@ -4,7 +4,7 @@ import PipelineCore
 ///
 /// Bounded: the oldest slot goes when a new one comes. Pure.
 struct History: Sendable {
-    /// The state of the fleet at the end of a slot; nil: nobody answered.
+    /// The state of the fleet at the end of a slot; nil: no process answered.
     struct Gauges: Equatable, Sendable {
         var waitingRecords = 0
         var lagRecords = 0
@@ -39,7 +39,7 @@ struct History: Sendable {
     /// Adds growth to the slot that is open.
     mutating func add(_ growth: RateWindow.Growth) { current.add(growth) }
 
-    /// Closes the slots whose time is over: the last one with the gauges, those that nobody looked at empty.
+    /// Closes the slots whose time is over: the last one with the gauges, those that were not looked at empty.
     mutating func tick(_ gauges: Gauges?, now: MonotonicTime) {
         let length = Duration.seconds(Self.slotSeconds)
         guard let end = endsAt else {

@@ -3,8 +3,8 @@ import PipelineCore
 
 /// The partitions of the Kafka topics that roles read, and who holds them.
 ///
-/// A partition that nobody tells of any more is remembered: nobody may hold it. While two processes tell of one, as in
-/// a rebalance, the larger figure counts.
+/// A partition that no process tells of any more is remembered: it may have no holder. While two processes tell of one,
+/// as in a rebalance, the larger figure counts.
 struct PartitionMemory: Sendable {
     struct Place: Hashable, Comparable, Sendable {
         var kafkaTopic: String
@@ -19,7 +19,7 @@ struct PartitionMemory: Sendable {
         var partition: RoleAnswer.Partition
         /// More than one only while a partition moves.
         var holders: [HostPort]
-        /// Nil: somebody holds it.
+        /// Nil: it has a holder.
         var unheldSince: MonotonicTime?
     }
 
@@ -39,7 +39,7 @@ struct PartitionMemory: Sendable {
                 }
             }
         }
-        // Of a topic of which nobody tells, nobody knows.
+        // A topic of which no process tells is not known.
         let topics = Set(held.keys.map(\.kafkaTopic))
         for (place, var entry) in entries where held[place] == nil && topics.contains(place.kafkaTopic) {
             guard held.count < ConsoleLimits.partitions else { break }

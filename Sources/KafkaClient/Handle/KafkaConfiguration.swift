@@ -57,7 +57,7 @@ struct KafkaConfiguration: ~Copyable {
         }
         switch made {
         case .failure(let error):
-            // Destroyed with self; without a client nobody else owns it.
+            // Destroyed with self; without a client it has no other owner.
             _ = consume self
             throw error
         case .success(let client):

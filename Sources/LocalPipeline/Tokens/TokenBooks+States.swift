@@ -1,7 +1,7 @@
 import TokenState
 
 extension TokenBooks {
-    /// Something in Redis that nobody can have written there.
+    /// Something in Redis that no role can have written there.
     package struct StrangeState: Error, CustomStringConvertible {
         package let description: String
     }

@@ -145,7 +145,7 @@ public struct MembershipStateMachine: Sendable {
     }
 
     /// The client could not begin partitions when their assignment was answered: the member has no place, and they are
-    /// not held. Nobody reads them here, and a commit of them would overtake whoever gets them.
+    /// not held. They are not read here, and a commit of them would overtake their next owner.
     public mutating func notAssigned(_ partitions: [Int32]) -> [Action] {
         hasJoined = false
         return end(Set(partitions).intersection(positions.keys))

@@ -20,6 +20,6 @@ public enum HarvestLimits {
     /// socket's buffer, and the beginnings of a record and of a tuple.
     ///
     /// In tuples of 38 bytes: 3,896. Tuples that never left the service are not counted: where connecting clears the
-    /// list, a connection that ends early loses the rest of the list, whoever ends it.
+    /// list, a connection that ends early loses the rest of the list, whichever side ends it.
     public static let readAheadBytes = batchBytes + 2 * socketBufferBytes + recordBytes + tupleBytes
 }

@@ -205,7 +205,7 @@ extension HarvestStateMachine {
         backlogBytes += bytes
         switch connection {
         case .connecting, .listening: connection = .open
-        // The last bytes of a connection come at once, whoever ends it.
+        // The last bytes of a connection come at once, whichever side ends it.
         case .open, .closing, .ended: break
         }
         return proceed(now: now)

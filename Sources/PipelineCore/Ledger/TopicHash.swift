@@ -60,13 +60,13 @@ public struct TopicHash: Hashable, Comparable, Sendable {
     public static func < (left: Self, right: Self) -> Bool { left.value < right.value }
 }
 
-/// The key of the topics' hashes in one partition. It lies in the commit metadata, beside the hashes: whoever has the
+/// The key of the topics' hashes in one partition. It lies in the commit metadata, beside the hashes: a reader of the
 /// partition next reads both, and publishers read neither.
 public struct TopicSalt: Hashable, Sendable {
     /// Any but 0 is a key.
     public let value: UInt64
 
-    /// The hashes of earlier versions of this program, which have no key: whoever knows the rule can find topics with
+    /// The hashes of earlier versions of this program, which have no key: with the rule alone topics can be found with
     /// one hash. Kept only while a commit names topics by them.
     public static let none = TopicSalt(0)
 

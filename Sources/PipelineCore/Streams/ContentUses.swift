@@ -30,7 +30,7 @@ struct ContentUses {
         if uses[Int(number)] == 0 { unused.append(number) }
     }
 
-    /// A content that nobody uses any more; its number may be given to another one now.
+    /// A content that is not used any more; its number may be given to another one now.
     mutating func takeUnused() -> UInt32? {
         guard let number = unused.popLast() else { return nil }
         free.append(number)

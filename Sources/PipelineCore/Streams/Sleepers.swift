@@ -11,7 +11,7 @@ struct Sleepers {
 
     private var heap: [Sleeper] = []
 
-    /// The next time at which somebody wakes; nil if nobody sleeps.
+    /// The next time at which a sleeper wakes; nil if there is none.
     var wakesAt: MonotonicTime? { heap.first?.wakesAt }
 
     mutating func insert(_ sleeper: Sleeper) {

@@ -15,11 +15,11 @@ public enum TombstoneRule {
     /// A tombstone from a clock that is ahead would outweigh all registrations until that time. So the earliest time
     /// counts: that of the refusal as it was noted, and the present of each clock less the refusal's age. The tombstone
     /// lies ahead of none of these clocks, not even of one that was set back since the refusal. One that is too early
-    /// silences nobody, and the next refusal makes another.
+    /// silences no device, and the next refusal makes another.
     ///
     /// - Parameters:
     ///   - refusedAt: the time of the refusal as it was noted, UNIX seconds.
-    ///   - age: the time since the refusal, by a clock that nobody sets.
+    ///   - age: the time since the refusal, by a clock that is never set.
     ///   - clocks: the present by this process' clock and those of other machines, UNIX milliseconds.
     public static func date(refusedAt: UInt32, age: Duration, clocks: [Int64]) -> UInt32 {
         guard let earliest = clocks.min() else { return refusedAt }

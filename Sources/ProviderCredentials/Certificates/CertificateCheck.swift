@@ -8,7 +8,7 @@ public struct CertificateCheck: Equatable, Sendable {
         case usable
         /// No role needs it, and why. No fault.
         case passedOver(String)
-        /// Somebody has to act, and why.
+        /// An operator has to act, and why.
         case notUsable(String)
     }
 

@@ -23,7 +23,7 @@ public struct CertificateDirectory: Sendable {
         public let file: String
         /// Fit to follow the file's name.
         public let reason: String
-        /// A container that lacks its passphrase: it may be somebody's only certificate.
+        /// A container that lacks its passphrase: it may be an app's only certificate.
         public let isLocked: Bool
     }
 
@@ -38,7 +38,7 @@ public struct CertificateDirectory: Sendable {
     public private(set) var entries: [Entry] = []
     /// The files that cannot be used, by name.
     public private(set) var faults: [CertificateDirectoryError] = []
-    /// The files of keys that everybody on this machine can read, by name; a container only with its passphrase.
+    /// The files of keys that all users of this machine can read, by name; a container only with its passphrase.
     private(set) var exposed: [String] = []
     /// All other files, by name.
     public private(set) var passedOver: [PassedOver] = []

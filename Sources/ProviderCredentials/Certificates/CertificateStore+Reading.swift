@@ -48,7 +48,7 @@ extension Logger {
         notice("certificate files without passphrase not used", metadata: ["files": "\(files)"])
     }
 
-    /// Says which keys of certificates everybody on the machine can read; nothing if there is none.
+    /// Says which keys of certificates all users of the machine can read; nothing if there is none.
     package func report(exposedCertificates files: [String]) {
         guard !files.isEmpty else { return }
         warning("keys of certificates can be read by everybody", metadata: ["files": "\(files.joined(separator: ","))"])

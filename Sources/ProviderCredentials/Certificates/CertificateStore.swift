@@ -6,7 +6,7 @@ import TLSTransport
 /// The certificates of the process as they are now, shared by all shards and read again while it runs.
 ///
 /// Any thread may ask. ``reload()`` reads files and blocks: not for event loops. A bundle keeps the last certificate
-/// it had when its file vanishes or breaks, so that a slip of the hand stops nobody.
+/// it had when its file vanishes or breaks, so that a slip of the hand stops no app.
 public final class CertificateStore: Sendable {
     /// A bundle in an environment.
     package struct Name: Hashable, Comparable, Sendable, CustomStringConvertible {
@@ -47,7 +47,7 @@ public final class CertificateStore: Sendable {
         var newFaults: [CertificateDirectoryError] = []
         /// Containers that lack their passphrase and were not there before.
         var newLocked: [CertificateDirectory.PassedOver] = []
-        /// Files of keys that everybody can read since this reading.
+        /// Files of keys that all users can read since this reading.
         var newExposed: [String] = []
 
         /// Nothing to tell.
@@ -187,7 +187,7 @@ public final class CertificateStore: Sendable {
     /// The containers without passphrase that the directory held when it was read last.
     package var locked: [CertificateDirectory.PassedOver] { files.withLock { $0.directory.locked } }
 
-    /// The files of keys that everybody could read when the directory was read last.
+    /// The files of keys that all users could read when the directory was read last.
     package var exposed: [String] { files.withLock { $0.directory.exposed } }
 
     /// The contexts of an environment, by bundle.

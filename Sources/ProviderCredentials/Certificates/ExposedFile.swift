@@ -1,6 +1,6 @@
 import Foundation
 
-/// Files with a key that everybody on this machine can read.
+/// Files with a key that all users of this machine can read.
 enum ExposedFile {
     /// Fit to follow the file's name.
     static let remark = "everybody on this machine can read it"

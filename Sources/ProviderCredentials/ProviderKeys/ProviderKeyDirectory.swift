@@ -20,7 +20,7 @@ struct ProviderKeyDirectory: Sendable {
     private(set) var entries: [Entry] = []
     /// The files that cannot be used, by name.
     private(set) var faults: [ProviderKeyError] = []
-    /// The files of keys that everybody on this machine can read, by name.
+    /// The files of keys that all users of this machine can read, by name.
     private(set) var exposed: [String] = []
 
     /// Reads every key. Blocks.

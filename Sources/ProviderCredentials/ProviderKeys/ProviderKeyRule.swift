@@ -30,7 +30,7 @@ struct ProviderKeyRule: Sendable, Equatable {
     /// The configuration gives the bundle a key, even beside a certificate.
     func isNamed(bundleID: String) -> Bool { choices[bundleID] != nil }
 
-    /// The choice for a bundle; nil: nobody says which team it is of.
+    /// The choice for a bundle; nil: its team is not named.
     func choice(bundleID: String) -> Choice? {
         choices[bundleID] ?? team.map { .team($0) }
     }

@@ -38,7 +38,7 @@ extension Logger {
         error("provider key file not usable", metadata: ["file": "\(fault.file)", "reason": "\(fault.reason)"])
     }
 
-    /// Says which provider keys everybody on the machine can read; nothing if there is none.
+    /// Says which provider keys all users of the machine can read; nothing if there is none.
     package func report(exposedKeys files: [String]) {
         guard !files.isEmpty else { return }
         warning("provider keys can be read by everybody", metadata: ["files": "\(files.joined(separator: ","))"])

@@ -6,7 +6,7 @@ import TLSTransport
 /// The provider keys of the process as they are now, shared by all shards and read again while it runs.
 ///
 /// Any thread may ask. ``reload()`` reads files and blocks: not for event loops. A key whose file vanishes or breaks
-/// stays in use, so that a slip of the hand stops nobody; only as a team's default another key takes its place.
+/// stays in use, so that a slip of the hand stops no app; only as a team's default another key takes its place.
 public final class ProviderKeyStore: Sendable {
     /// A key in use.
     package struct Held: Equatable, Sendable {
@@ -27,7 +27,7 @@ public final class ProviderKeyStore: Sendable {
         var faults: [ProviderKeyError] = []
         /// The ``faults`` that the reading before did not have.
         var newFaults: [ProviderKeyError] = []
-        /// Files that everybody can read, and could not before.
+        /// Files that all users can read, and could not before.
         var newExposed: [String] = []
 
         /// Nothing to tell.
@@ -102,7 +102,7 @@ public final class ProviderKeyStore: Sendable {
     /// The files that could not be used when the directory was read last.
     package var faults: [ProviderKeyError] { files.withLock { $0.faults } }
 
-    /// The files of keys that everybody could read when the directory was read last.
+    /// The files of keys that all users could read when the directory was read last.
     package var exposed: [String] { files.withLock { $0.exposed } }
 
     // MARK: Reading again

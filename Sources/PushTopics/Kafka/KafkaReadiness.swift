@@ -49,7 +49,7 @@ package struct KafkaReadiness {
         }
     }
 
-    /// Patience with brokers that do not answer. Short at first, so that somebody who watches the role start is told
+    /// Patience with brokers that do not answer. Short at first, so that an operator who watches the role start is told
     /// within three seconds what it waits for; then long enough for brokers that are slow.
     package static func timeoutMilliseconds(failures: Int) -> Int32 {
         failures == 0 ? 2_000 : 5_000

@@ -42,7 +42,7 @@ extension KafkaLogLine {
         }
     }
 
-    /// The line for whoever runs a command; nil: it is less than a warning.
+    /// The line for the user of a command; nil: it is less than a warning.
     package var warningText: String? {
         logLevel >= .warning ? "librdkafka: \(message) [\(facility)]" : nil
     }

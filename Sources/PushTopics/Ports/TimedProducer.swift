@@ -4,7 +4,7 @@ import PipelineCore
 /// A producer that measures some acknowledgements: from producing a message to the broker's report on it, lingering in
 /// the client included.
 ///
-/// Whoever gets the reports hands them on, see ``noteDelivery(_:error:)``.
+/// The receiver of the reports hands them on, see ``noteDelivery(_:error:)``.
 package final class TimedProducer: MessageProducer {
     private let producer: any MessageProducer
     private let clock: () -> MonotonicTime

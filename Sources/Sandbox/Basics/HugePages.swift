@@ -28,8 +28,8 @@ extension Array where Element: FixedWidthInteger {
         }
     }
 
-    /// Has an element fetched into the processor's caches, because it will be needed soon; nobody waits for it. Nothing
-    /// happens when there is no such element.
+    /// Has an element fetched into the processor's caches, because it will be needed soon; it is not waited for.
+    /// Nothing happens when there is no such element.
     @inline(__always)
     func prefetch(_ index: Int) {
         withUnsafeBufferPointer { elements in

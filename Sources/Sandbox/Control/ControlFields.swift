@@ -133,7 +133,7 @@ struct ControlFields {
         return numbers
     }
 
-    /// Refuses fields that nobody asked for, the first by name.
+    /// Refuses unknown fields, the first by name.
     func finish() throws(ControlError) {
         guard let unknown = fields.keys.min() else { return }
         throw ControlError(field: String(unknown.prefix(80)), error: "is not a field of this request")

@@ -1,4 +1,4 @@
-/// `POST /feedback`: apps are listed as missing, as if notifications had found them so. For tests of whoever reads the
+/// `POST /feedback`: apps are listed as missing, as if notifications had found them so. For tests of readers of the
 /// list. `{"topic":"A","first":0,"count":100}`, and `"timestamp"` in UNIX seconds, which is now if it is left out.
 struct FeedbackRequest: Equatable {
     let topic: String

@@ -135,7 +135,7 @@ public struct DeviceClient: Sendable {
             }
             return (ending.end.map(Attempt.ended) ?? .lost(reason: ending.reason), ending.session)
         } catch {
-            // The connection's handler never ran, so nobody else completes the promise.
+            // The connection's handler never ran, so no other part completes the promise.
             ended.fail(error)
             return (.lost(reason: connectionProblem(error)), session)
         }

@@ -1,6 +1,6 @@
 /// The last things that happened to a topic's devices, for people who watch: a bounded sample of them.
 ///
-/// It costs a comparison per event while nobody watches. While somebody does, most events cost a decrement: of each
+/// It costs a comparison per event while it is not watched. While it is, most events cost a decrement: of each
 /// kind only every n-th is kept, with n adapted to the rate, so that what is kept per window stays under a quota
 /// whatever the rate is. Each kind has a quota of its own, so that one refusal is seen among a million deliveries.
 ///
@@ -47,7 +47,7 @@ struct ActivityTrace: Sendable {
         isWatched = true
     }
 
-    /// Forgets everything: nobody watches any more.
+    /// Forgets everything: it is not watched any more.
     mutating func unwatch() {
         self = ActivityTrace()
     }

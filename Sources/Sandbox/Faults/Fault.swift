@@ -110,7 +110,7 @@ public struct Fault: Hashable, Sendable {
         public enum Identifier: String, CaseIterable, Sendable {
             /// The refused notification.
             case own
-            /// Nobody: the gateway "could not attribute" [field].
+            /// None: the gateway "could not attribute" [field].
             case zero
             /// A notification that was not sent.
             case wrong

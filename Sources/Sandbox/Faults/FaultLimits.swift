@@ -9,13 +9,13 @@ enum FaultLimits {
     /// Milliseconds that a stall can last: up to a day.
     static let stallMilliseconds = 1...86_400_000
 
-    /// Rate of a slow reader. Beyond 1 GB/s nobody notices.
+    /// Rate of a slow reader. Beyond 1 GB/s it makes no difference.
     static let bytesPerSecond = 1...1_000_000_000
 
     /// Connections per minute: each takes 8 bytes of memory.
     static let perMinute = 1...100_000
 
-    /// Connections of a topic at a time. 0 keeps everybody out.
+    /// Connections of a topic at a time. 0 keeps all out.
     static let connections = 0...1_000_000
 
     /// HTTP statuses of errors.

@@ -7,7 +7,7 @@ import TLSTransport
 ///
 /// The list is cleared by the connect [13]: a reader that goes away in the middle has lost the rest. It is written as
 /// fast as the socket takes it. A fault can cut it in the middle of a tuple. The number of tuples that have arrived in
-/// the reader's kernel is counted, for whoever wants to know what a reader lost.
+/// the reader's kernel is counted, to tell what a reader lost.
 ///
 /// Belongs to the channel's event loop.
 final class FeedbackHandler: ChannelInboundHandler {

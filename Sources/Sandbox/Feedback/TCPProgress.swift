@@ -3,7 +3,7 @@ import NIOCore
 
 /// Amount of a TCP stream that the peer's kernel has. It is known also after the connection has ended.
 ///
-/// Holds a descriptor of its own, for the channel closes its own before anybody hears of the end. The socket lives
+/// Holds a descriptor of its own, for the channel closes its own before its end is heard of. The socket lives
 /// until ``close()``, so that is due at once then. Belongs to the channel's event loop.
 final class TCPProgress {
     private var descriptor: CInt

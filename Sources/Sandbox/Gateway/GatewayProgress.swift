@@ -33,7 +33,7 @@ struct GatewayProgress: Sendable {
     /// - Parameters:
     ///   - instance: what its token names, `nil` for a token that is not of this topic.
     ///   - now: UNIX seconds.
-    /// - Returns: the status to refuse it with; `nil` = accepted. Behind an ending it is a status that nobody sees.
+    /// - Returns: the status to refuse it with; `nil` = accepted. Behind an ending it is a status that is not seen.
     @inline(__always)
     mutating func judge(
         _ notification: NotificationView,

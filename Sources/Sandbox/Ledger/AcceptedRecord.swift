@@ -79,7 +79,7 @@ struct AcceptedRecord: Sendable, Equatable {
     }
 }
 
-/// Acceptances on their way into the file: what the gateway leaves here somebody else writes.
+/// Acceptances on their way into the file: what the gateway leaves here another thread writes.
 struct AcceptedChunk: Sendable {
     /// Two words per record, ``count`` of them written.
     private(set) var words: [UInt64]

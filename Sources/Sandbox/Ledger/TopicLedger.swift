@@ -116,7 +116,7 @@ struct TopicLedger: Sendable {
         return taken
     }
 
-    /// Lists an app as missing without a notification for it, for tests of whoever reads the list.
+    /// Lists an app as missing without a notification for it, for tests of readers of the list.
     mutating func list(_ device: Int, timestamp: UInt32) {
         feedback.add(population.instance(device), timestamp: timestamp)
     }

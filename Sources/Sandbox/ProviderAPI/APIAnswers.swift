@@ -13,7 +13,7 @@ struct APIAnswers: ~Copyable {
     private let failureID: Int
     /// Only in development [later].
     private let uniqueID: Int?
-    /// Bodies without a time, which are the same for everybody.
+    /// Bodies without a time, which are the same for all.
     private var bodies: [ProviderReason: ByteBuffer] = [:]
     /// The names of the ids are in the client's table once they were sent.
     private var areNamesKnown = false

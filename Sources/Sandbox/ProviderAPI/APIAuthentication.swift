@@ -9,7 +9,7 @@ import TLSTransport
 struct APIAuthentication {
     private enum Basis {
         case certificate(ProviderCredential)
-        /// A certificate with which nobody is served.
+        /// A certificate with which no client is served.
         case refused(ProviderReason)
         case tokens
     }

@@ -3,13 +3,13 @@ import NIOCore
 import NIOPosix
 import TLSTransport
 
-/// Accepts connections to the provider API: TLS, for which everybody is asked for a certificate, then an
+/// Accepts connections to the provider API: TLS, for which each client is asked for a certificate, then an
 /// ``APIHandler``, unless a fault befalls them before that.
 struct APIDoor: Sendable {
     let service: PushService
     let trust: ProviderTrust
     let keys: ProviderKeyRing
-    /// Refuses everybody's certificate.
+    /// Refuses every certificate.
     let refusingTLS: TLSContext
     let logger: Logger
 

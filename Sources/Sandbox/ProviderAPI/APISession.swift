@@ -155,7 +155,7 @@ final class APISession {
         guard !isOver else { return }
         unseenBytes = max(0, unseenBytes - bytes.readableBytes)
         http.receive(bytes, now: now.clock)
-        // Nobody else holds it, so nothing is copied.
+        // It has no other holder, so nothing is copied.
         var batch = self.batch
         self.batch = []
         read(into: &batch, now)

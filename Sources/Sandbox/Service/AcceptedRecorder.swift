@@ -3,8 +3,8 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// Brings what the topics accept into a file, on a thread of its own, so that a slow disk stops nobody; what it cannot
-/// take in time, or at all, is counted and said.
+/// Brings what the topics accept into a file, on a thread of its own, so that a slow disk stops no client; what it
+/// cannot take in time, or at all, is counted and said.
 ///
 /// Owns its thread; ``stop()`` has to be called before the last reference goes.
 final class AcceptedRecorder: Sendable {

@@ -38,7 +38,7 @@ final class CourierDirectory: Sendable {
         }
     }
 
-    /// Counts a connection, whoever it may be.
+    /// Counts a connection of any peer.
     func countArrival() {
         state.withLock { $0.counters.total += 1 }
     }

@@ -14,7 +14,7 @@ struct ProviderDoor: Sendable {
 
     let service: PushService
     let trust: ProviderTrust
-    /// Refuses everybody's certificate.
+    /// Refuses every certificate.
     let refusingTLS: TLSContext
     let logger: Logger
 

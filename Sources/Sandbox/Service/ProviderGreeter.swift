@@ -3,7 +3,7 @@ import NIOCore
 import TLSTransport
 
 /// Stands at the door of gateway and feedback service: waits for the handshake, takes the topic from the certificate
-/// [10], and puts the handler that serves this topic in its own place. Whoever cannot be served is closed on and
+/// [10], and puts the handler that serves this topic in its own place. A peer that cannot be served is closed on and
 /// counted as refused.
 ///
 /// Belongs to the channel's event loop.
@@ -78,7 +78,7 @@ final class ProviderGreeter: ChannelInboundHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        // Bytes of someone who is being refused.
+        // Bytes of a peer that is being refused.
         guard isGreeted else { return }
         context.fireChannelRead(data)
     }

@@ -3,7 +3,7 @@ import NIOCore
 /// Stands in front of a provider's session and reads slowly, late or not at all, as the faults of its topics want it.
 /// Without one of these faults everything passes at once.
 ///
-/// Standing still means that nobody asks the socket for more: the kernel's buffers fill up and the peer feels it. What
+/// Standing still means that the socket is not asked for more: the kernel's buffers fill up and the peer feels it. What
 /// arrives nevertheless waits here in order: the rest of a record, and when the peer closes its side, all that the
 /// kernel has, which NIO then reads unasked. Both are bounded, the second because nothing follows it.
 ///

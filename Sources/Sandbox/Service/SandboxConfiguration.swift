@@ -62,7 +62,7 @@ public struct SandboxPorts: Sendable, Hashable {
     /// The management of channels; nil: it has no port of its own.
     public internal(set) var channels: Int?
 
-    /// One line of JSON, for whoever started the process with port 0.
+    /// One line of JSON, for the starter of the process with port 0.
     public var json: String {
         "{\"gateway\":\(gateway),\"feedback\":\(feedback),\"device\":\(device),\"api\":\(api),"
             + "\"control\":\(control)" + (channels.map { ",\"channels\":\($0)" } ?? "") + "}"

@@ -3,7 +3,7 @@ import TLSTransport
 
 /// Makes the device tokens of one topic and reads them back.
 ///
-/// "Token trust" [13]: a token is opaque to everybody but the service, which minted it by encrypting the device's
+/// "Token trust" [13]: a token is opaque to all but the service, which minted it by encrypting the device's
 /// identity under a key of its own, and which finds out by decrypting whether a token is genuine and whose it is. So
 /// there is no table of tokens. Tokens of the two environments differ [13]; a token of a foreign topic is invalid
 /// [later], which is why the topic is inside [ours].

@@ -23,9 +23,9 @@ final class ProviderTrust: Sendable {
 
     /// Contexts of one revocation list.
     private struct Contexts {
-        /// Of the binary interface and the courier: without a certificate nobody is served [10].
+        /// Of the binary interface and the courier: without a certificate no client is served [10].
         let binary: TLSContext
-        /// Of the provider API: everybody is asked for a certificate, provider tokens do without [later].
+        /// Of the provider API: each client is asked for a certificate, provider tokens do without [later].
         let api: TLSContext
     }
 

@@ -116,7 +116,7 @@ final class Group {
         do throws(KafkaError) {
             try consumer.completeAssign(starts)
         } catch {
-            // They are not read here, and a commit of them would overtake whoever gets them.
+            // They are not read here, and a commit of them would overtake their next owner.
             for start in starts { standing[start.partition] = nil }
             end(starts.compactMap { assigned[$0.partition] })
             logger.error("partitions could not be assigned", metadata: ["error": "\(error)"])

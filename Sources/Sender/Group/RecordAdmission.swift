@@ -10,7 +10,7 @@ import PushTopics
 /// reader. Bound to the shard's event loop.
 final class RecordAdmission {
     private let classifier: Classifier
-    /// Nil: nobody watches whether records lie in the partitions of their keys.
+    /// Nil: it is not watched that records lie in the partitions of their keys.
     private let placement: KeyPlacement?
     private let intake: Intake
     private let memory: ShardMemory

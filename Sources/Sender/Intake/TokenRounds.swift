@@ -10,7 +10,7 @@ struct TokenRounds {
 
     /// - Parameter checksums: by position, CRC-32 of the token; equal ones count as the same token.
     init(checksums: ArraySlice<UInt32>) {
-        // At most half full, and indexed by the upper bits of a product that nobody can foresee (multiply-shift
+        // At most half full, and indexed by the upper bits of a product that cannot be foreseen (multiply-shift
         // hashing).
         let bits = Int.bitWidth - checksums.count.leadingZeroBitCount + 1
         let shift = UInt64(UInt64.bitWidth - bits)

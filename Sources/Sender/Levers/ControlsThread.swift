@@ -7,7 +7,8 @@ import Synchronization
 
 /// A worker's ``ControlsFollower``, on a thread of its own.
 struct ControlsThread: Sendable {
-    /// All levers: once push.controls was read to its end, then with each change. The latest ones, if nobody looks.
+    /// All levers: once push.controls was read to its end, then with each change. The latest ones, if they are not
+    /// taken.
     let changes: AsyncStream<TopicControls>
     private let follower: NIOLoopBound<ControlsFollower>
     private let known: Known

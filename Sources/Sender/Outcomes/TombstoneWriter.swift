@@ -23,7 +23,7 @@ final class TombstoneWriter {
         var ticket: UInt64
         /// UNIX seconds, by this process' clock. Once the tombstone is dated, that date.
         var refusedAt: UInt32
-        /// The same moment by the event loop's clock, which nobody sets.
+        /// The same moment by the event loop's clock, which is never set.
         var loopTime: MonotonicTime
         /// The gateway named the time since when the token is dead, which `refusedAt` is: nothing else is needed to
         /// believe it. A registration since then outweighs it, and only Redis knows of that.

@@ -9,7 +9,7 @@ struct WorkerReport: Sendable {
     var providerTokens: [ProviderTokens.Report]
     /// Nil: there is none.
     var filter: Filter?
-    /// Nil: nobody follows them.
+    /// Nil: they are not followed.
     var levers: Levers?
     /// The budget of new connections; nil: not known.
     var connectionBudget: ConnectionBudget.State?

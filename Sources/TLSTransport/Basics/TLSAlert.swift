@@ -36,7 +36,7 @@ public struct TLSAlert: RawRepresentable, Hashable, Sendable, CustomStringConver
         }
     }
 
-    /// The cause, behind ``description`` in a sentence, where OpenSSL's text leads nobody to it; else empty.
+    /// The cause, behind ``description`` in a sentence, where OpenSSL's text does not lead to it; else empty.
     var explanation: String {
         self == .noApplicationProtocol ? ": it speaks none of the protocols that are offered to it (ALPN)" : ""
     }

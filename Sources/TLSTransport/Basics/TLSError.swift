@@ -25,7 +25,7 @@ public enum TLSError: Error, Equatable, Sendable {
     /// error, if there was one.
     case closedDuringHandshake(cause: String?)
 
-    /// The peer refused *our* certificate. Retrying with the same one is pointless until someone acts.
+    /// The peer refused *our* certificate. Retrying with the same one is pointless until an operator acts.
     public var isCertificateRefused: Bool {
         if case .certificateRefused = self { true } else { false }
     }

@@ -1,7 +1,7 @@
 import COpenSSL
 
-/// The short name of a device token in log lines and error texts: whoever has the token can find its lines, and whoever
-/// has the lines cannot send to it.
+/// The short name of a device token in log lines and error texts: a reader that has the token finds its lines, and one
+/// that has the lines cannot send to it.
 ///
 /// The first 12 hexadecimal digits of the token's SHA-256 (`printf TOKEN | xxd -r -p | sha256sum | cut -c 1-12`).
 public enum TokenHash {

@@ -175,7 +175,7 @@ public final class TLSContext: @unchecked Sendable {
 
 /// Judges each fault that OpenSSL finds in a client's certificate; returns 1 for faults that do not matter.
 ///
-/// An overdue revocation list stays in force rather than shutting everybody out, and does not apply to certificates of
+/// An overdue revocation list stays in force rather than shutting all peers out, and does not apply to certificates of
 /// other issuers [ours]. Runs inside of `SSL_do_handshake`, on its thread.
 private func judgeClient(_ isFine: Int32, _ context: OpaquePointer?) -> Int32 {
     guard isFine == 0, X509_STORE_CTX_get_error(context) == X509_V_ERR_UNABLE_TO_GET_CRL else {

@@ -108,7 +108,7 @@ public final class TLSHandler: ChannelDuplexHandler {
 
     public func channelReadComplete(context: ChannelHandlerContext) {
         context.fireChannelReadComplete()
-        // With autoRead off nobody else requests the bytes that complete a record, or a handshake.
+        // With autoRead off no other handler requests the bytes that complete a record, or a handshake.
         if readIsDue || state.needsInputForItself {
             context.read()
         }

@@ -170,7 +170,7 @@ final class BatchWriter {
     /// Readers of push.tombstones have been told of a change.
     ///
     /// A later death of the token may have been told before its revival: merged by maximum it counts, but compaction
-    /// keeps the last record alone, so that whoever starts later would know of the revival only. Therefore Redis is
+    /// keeps the last record alone, so that a role that starts later would know of the revival only. Therefore Redis is
     /// asked once more, and if the token is dead by now, its death is told again, behind the revival. So too if the
     /// partition has gone meanwhile: its next owner need not know of this revival.
     private func told(_ item: BatchInHand.Item, _ facts: TokenFacts) {

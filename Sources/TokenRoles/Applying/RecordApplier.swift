@@ -24,7 +24,7 @@ final class RecordApplier {
         /// Compares the host's clock, by which records are judged; nil: they are not judged by it.
         var clock: ClockCheck?
 
-        /// Runs the last steps of a start. If they fail all clients are closed: nobody else would do it.
+        /// Runs the last steps of a start. If they fail all clients are closed: no other part would do it.
         func closedOnFailure(_ start: () throws(KafkaError) -> Void) throws(KafkaError) {
             do throws(KafkaError) {
                 try start()

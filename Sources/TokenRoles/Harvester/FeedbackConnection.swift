@@ -42,7 +42,7 @@ final class FeedbackConnection {
         self.events = events
     }
 
-    /// - Parameter timeout: of the connecting alone; whoever waits for the handshake closes.
+    /// - Parameter timeout: of the connecting alone; the caller that waits for the handshake closes.
     func connect(timeout: TimeAmount) {
         let connection = NIOLoopBound(self, eventLoop: eventLoop)
         let tls = source.tls()

@@ -114,7 +114,7 @@ final class FeedbackHarvest {
         return .andAllSucceed(lists.map { $0.stop() }, on: eventLoop)
     }
 
-    /// Ends at once what ``stop()`` has left: tuples that nobody has acknowledged are given up.
+    /// Ends at once what ``stop()`` has left: tuples that were not acknowledged are given up.
     func close() {
         isStopping = true
         looking?.cancel()

@@ -27,7 +27,7 @@ final class RedisFeedbackLease: FeedbackLease {
     }
 
     /// - Parameters:
-    ///   - owner: nobody else's.
+    ///   - owner: of no other process.
     ///   - clock: compares the host's clock; nil: it may decide.
     init(
         _ source: FeedbackConnection.Source,

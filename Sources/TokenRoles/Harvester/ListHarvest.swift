@@ -16,7 +16,7 @@ final class ListHarvest {
         var failures: [HarvestStateMachine.Failure: Int] = [:]
         /// Times a reading did not begin since the broker was away.
         var brokerAway = 0
-        /// Times the lease was not to be had, since somebody else holds it.
+        /// Times the lease was not to be had, since another harvester holds it.
         var leasesRefused = 0
         /// Times Redis did not answer to the question for the lease.
         var leasesUnknown = 0

@@ -42,7 +42,7 @@ struct TombstoneDecoder: Sendable {
         return UInt32(clamping: published)
     }
 
-    /// Somebody had the token forgotten: what a record before this one has put back goes again. The key names no
+    /// An operator had the token forgotten: what a record before this one has put back goes again. The key names no
     /// environment.
     private func removals(by message: KafkaMessageView) -> [TokenChange] {
         guard let (bundleID, token) = TombstonePublisher.parse(key: message.key),

@@ -92,7 +92,7 @@ final class RetentionSweep {
 
     /// - Parameters:
     ///   - places: where tokens lie.
-    ///   - owner: of the lease; nobody else's.
+    ///   - owner: of the lease; of no other process.
     ///   - now: UNIX seconds.
     init(
         eventLoop: any EventLoop,

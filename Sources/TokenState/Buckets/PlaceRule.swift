@@ -2,9 +2,9 @@ import APNsProtocol
 import PipelineCore
 import PushSchemas
 
-/// The version of the layout in Redis. It stands in the names of the keys, so that nobody takes one for the other.
+/// The version of the layout in Redis. It stands in the names of the keys, so that one is never taken for the other.
 package enum TokenLayout: UInt8, CaseIterable, Sendable {
-    /// Places that anyone can work out from a token. Of installations that are older than the other layout.
+    /// Places that can be worked out from a token. Of installations that are older than the other layout.
     case unkeyed = 2
     /// Places that follow from a key of the installation, too.
     case keyed = 3
@@ -33,8 +33,8 @@ package struct TokenPlace: Equatable, Sendable {
 /// Gives each token its place. One rule for all programs of an installation, and for ever: another one would look for
 /// the tokens where they are not.
 ///
-/// With a key nobody can choose tokens that pile up in one bucket: whoever makes tokens up does not know where they
-/// lie. The key is a secret; it is in Redis, and never in a log.
+/// With a key tokens that pile up in one bucket cannot be chosen: a publisher that makes tokens up does not know where
+/// they lie. The key is a secret; it is in Redis, and never in a log.
 package struct PlaceRule: Equatable, Sendable {
     /// Nil: layout 2.
     private let key: SipHash?

@@ -1,4 +1,4 @@
-/// Values by key, of which those that nobody asked for lately are forgotten. Pure; bounded in number.
+/// Values by key, of which those that were not asked for lately are forgotten. Pure; bounded in number.
 ///
 /// There are two generations. A value that is asked for moves into the young one. When that is full, it becomes the old
 /// one, and the former old one is forgotten. So the latest `limit / 2` keys are there, and never more than `limit`.

@@ -9,7 +9,7 @@ enum TokenBuckets {
     /// Redis keeps hashes of up to 512 fields (128 in some versions) in the compact form.
     static let splitAbove = 112
 
-    /// The hash of layout 2: a polynomial of the token's bytes, modulo 2²⁴. Anyone can find tokens of one hash.
+    /// The hash of layout 2: a polynomial of the token's bytes, modulo 2²⁴. Tokens of one hash are easy to find.
     static func polynomial(_ token: UnsafeRawBufferPointer) -> UInt32 {
         var hash: UInt32 = 0
         for byte in token { hash = (hash &* 65_599 &+ UInt32(byte)) & 0xFF_FFFF }

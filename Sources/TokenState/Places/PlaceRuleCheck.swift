@@ -26,7 +26,7 @@ package final class PlaceRuleCheck: Sendable {
     ///   - patience: the longest wait of a role that can do without Redis; nil: it cannot.
     ///   - interval: the time between two looks; a server that comes back is looked at, too.
     ///   - report: takes the news of the connections; see ``RedisLog``.
-    ///   - randomBits: 64 bits that nobody can guess, for a new key; the system's by default.
+    ///   - randomBits: 64 bits that cannot be guessed, for a new key; the system's by default.
     /// - Throws: an error that names the file: a certificate or the trust roots cannot be loaded.
     package init(
         _ context: RoleContext,

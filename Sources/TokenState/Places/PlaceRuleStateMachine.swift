@@ -9,8 +9,8 @@
 /// installation that has tokens and no rule is older than rules: its tokens stay where they are, in layout 2.
 ///
 /// Redis can lose the rule while roles run, with everything else (FLUSHALL) or with its last writes (a fail-over). All
-/// who run have the same one and write it again. If somebody who knew none was faster there is another one now, and who
-/// has the former cannot go on: the tokens that it writes would not be found.
+/// who run have the same one and write it again. If another role that knew none was faster there is another one now,
+/// and who has the former cannot go on: the tokens that it writes would not be found.
 struct PlaceRuleStateMachine {
     enum Action: Equatable {
         /// To read the value; then ``read(_:)``.

@@ -14,8 +14,8 @@ package enum CoalesceScript {
     ///
     /// Returns the milliseconds that the request waits; 0: it is to be sent now; -1: a newer one was sent, so it is
     /// not. A request that has arrived opens a window if none is open, and never gets -1. One that is to be sent ends
-    /// its window. Idempotent: a repeated question about a request that was sent gets 0 again, because nobody knows
-    /// whether it was sent.
+    /// its window. Idempotent: a repeated question about a request that was sent gets 0 again, because the worker does
+    /// not know whether it was sent.
     package static let coalesce = RedisScript(
         """
         local now, window = tonumber(ARGV[1]), tonumber(ARGV[2])
