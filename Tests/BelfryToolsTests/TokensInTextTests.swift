@@ -14,8 +14,8 @@ import Testing
         "Sandbox/Courier/DeviceReport.swift": "the output of a virtual device",
         "Sandbox/Sandbox.swift": "belfry sandbox tokens",
         "TokenState/Buckets/PlaceRule.swift": "the key of the rule, no token",
-        "TokenState/TokenReport.swift": "belfry tokens",
-        "TokenState/TombstonePublisher.swift": "the key of a tombstone in Kafka",
+        "TokenState/Records/TokenReport.swift": "belfry tokens",
+        "TokenState/Filter/TombstonePublisher.swift": "the key of a tombstone in Kafka",
     ]
 
     private func sources() throws -> [(name: String, text: String)] {
