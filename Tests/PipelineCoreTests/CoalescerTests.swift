@@ -173,6 +173,20 @@ import Testing
         #expect(coalescer.comes(request(4, at: 1), subject(1), start, .none, waits) == .opens(group: 2), "a group anew")
     }
 
+    @Test("All requests can be forgotten at once, and later ones begin groups anew")
+    func forgottenAll() {
+        var coalescer = Coalescer(patience: .seconds(5))
+        let waits = [Coalescer.Wait(backlog, until: 100)]
+        _ = coalescer.comes(request(1, at: 10), subject(1), start, .ends(later(1)), waits)
+        _ = coalescer.comes(request(2, at: 10), subject(2), start, .none, waits)
+        coalescer.forgetAll()
+        #expect(coalescer.isEmpty && !coalescer.waits(0) && coalescer.gates.isEmpty)
+        #expect(coalescer.due(later(9000)) == Coalescer.Settled())
+        #expect(coalescer.comes(request(3, at: 20), subject(1), start, .none, waits) == .opens(group: 2))
+        coalescer.passed(backlog, upTo: 100)
+        #expect(coalescer.due(start).due.map(\.ticket) == [3] && coalescer.isEmpty)
+    }
+
     @Test("A group that waits for the backlog of an assignment that has ended waits for it no more")
     func forgottenGate() {
         var coalescer = Coalescer(patience: .seconds(5))

@@ -226,6 +226,14 @@ public struct Coalescer: Sendable {
         passed(.backlog(assignment: assignment), upTo: .max)
     }
 
+    /// No request waits any more: as ``forget(assignment:_:)`` of all of them, at once.
+    public mutating func forgetAll() {
+        groups = [:]
+        open = [:]
+        closed = []
+        forgetWaits()
+    }
+
     // MARK: Waiting
 
     /// A gate has reached a position.
@@ -294,13 +302,17 @@ public struct Coalescer: Sendable {
         guard let group = groups.removeValue(forKey: number) else { return nil }
         open[group.subject] = nil
         if groups.isEmpty {
-            // The remaining entries belong to groups that are gone.
-            queues = [:]
-            deadlines = Queue()
-            windows = WindowHeap()
+            forgetWaits()
             if groups.capacity > Self.keptCapacity { (groups, open) = ([:], [:]) }
         }
         return group
+    }
+
+    /// The remaining entries belong to groups that are gone.
+    private mutating func forgetWaits() {
+        queues = [:]
+        deadlines = Queue()
+        windows = WindowHeap()
     }
 }
 

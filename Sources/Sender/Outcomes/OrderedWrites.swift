@@ -16,8 +16,8 @@ struct OrderedWrites<Key: Hashable, Write> {
         fileprivate let number: UInt64
     }
 
-    /// The writes of one key.
-    private struct Line {
+    /// The writes of one key, in one place: a table of the writes themselves would move them all as it grows.
+    private final class Line {
         var present: Turn
         /// Turns behind it from `start` on, oldest first; those before have come.
         private var behind: [Turn] = []
@@ -27,10 +27,10 @@ struct OrderedWrites<Key: Hashable, Write> {
 
         var all: [Turn] { [present] + behind[start...] }
 
-        mutating func append(_ turn: Turn) { behind.append(turn) }
+        func append(_ turn: Turn) { behind.append(turn) }
 
         /// Moves on to the next turn; nil: there is none.
-        mutating func advance() -> Turn? {
+        func advance() -> Turn? {
             guard start < behind.count else { return nil }
             present = behind[start]
             start += 1

@@ -84,6 +84,12 @@ final class Coalescing {
     /// Forgets a feed that is over, or being given back.
     func forget(feed: UInt32) {
         guard !waiting.isEmpty else { return }
+        // Mostly so where there are many: one campaign's.
+        guard !waiting.areAll(ofFeed: feed) else {
+            waiting.removeAll()
+            asked = [:]
+            return machine.forgetAll()
+        }
         let gone = waiting.takeAll(ofFeed: feed)
         for (ticket, subject) in gone where asked[subject] == ticket { asked[subject] = nil }
         machine.forget(assignment: feed, gone)

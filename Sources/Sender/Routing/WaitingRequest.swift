@@ -79,6 +79,15 @@ struct WaitingRequests {
         return request
     }
 
+    /// Only requests of the feed wait.
+    func areAll(ofFeed feed: UInt32) -> Bool { byFeed.count == 1 && byFeed[feed] != nil }
+
+    /// Removes all requests.
+    mutating func removeAll() {
+        (waiting, byFeed, arrivals) = ([:], [:], [])
+        firstArrival = 0
+    }
+
     /// Takes all requests of a feed, which this shard no longer owns; in no order.
     mutating func takeAll(ofFeed feed: UInt32) -> [(ticket: UInt64, subject: Coalescer.Subject)] {
         defer { skipArrivals() }
