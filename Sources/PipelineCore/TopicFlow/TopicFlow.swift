@@ -13,7 +13,7 @@ public protocol TopicFlowLanes {
 /// Says what a topic may do in one shard: which records it is fed, what its lanes admit, and when notifications that
 /// wait in them are given up to be fed anew.
 ///
-/// What it goes by: the topic's health at its gateway, which the shards of a process share; the certificate; the levers
+/// It goes by the topic's health at its gateway, which the shards of a process share; the certificate; the levers
 /// of an operator; token state that is waited for; and what its lanes hold. Pure: time is an argument, effects are
 /// ``Action``s, which the caller carries out in their order.
 public struct TopicFlow: Sendable {

@@ -158,11 +158,10 @@ extension Gateway: StreamDelegate {
     }
 
     func laneMayConnect(_ lane: StreamLane, _ purpose: ConnectionBudget.Purpose, now: MonotonicTime) -> MonotonicTime? {
-        let lanes = lanes(of: lane.topic)
-        guard lanes.topic.flow.hasCertificate else { return now + ShardLimits.retryInterval }
+        guard lane.topic.flow.hasCertificate else { return now + ShardLimits.retryInterval }
         return settings.connectionBudget.takeConnection(
             topic: lane.topic.budgetNumber,
-            purpose: lanes.sending == .probing ? .probe : purpose,
+            purpose: lane.topic.flow.sending == .probing ? .probe : purpose,
             now: now
         )
     }

@@ -54,44 +54,48 @@ extension Gateway {
             health.tick(now: now, random: random())
             return health.state
         }
-        var isRewound = false
-        for action in topic.flow.look(state, shard: shard, lanes: transport) {
-            guard action == .suspend else {
-                isRewound = carryOut(action, lanes, state, now: now) || isRewound
-                continue
-            }
-            transport.suspend()
-            for next in topic.flow.suspended(state, shard: shard, isHeld: isHeld, now: now, lanes: transport) {
-                isRewound = carryOut(next, lanes, state, now: now) || isRewound
-            }
-        }
-        return isRewound ? .topicIsQuiet(topic) : nil
+        let actions = topic.flow.look(state, shard: shard, lanes: transport)
+        return carryOut(actions, lanes, state, now: now) ? .topicIsQuiet(topic) : nil
     }
 
     /// - Returns: the topic is to be rewound.
     private func carryOut(
-        _ action: TopicFlow.Action,
+        _ actions: [TopicFlow.Action],
         _ lanes: TopicLanes,
         _ state: TopicHealth.State,
         now: MonotonicTime
     ) -> Bool {
         let random = settings.randomBits
-        let (topic, shard) = (lanes.topic, shard)
-        switch action {
-        case .admitAll: lanes.transport.admitAll()
-        case .admitProbe: lanes.transport.admitProbe()
-        case .suspend: lanes.transport.suspend()
-        case .beginProbe:
-            guard topic.health.change({ $0.beginProbe(shard: shard, now: now, random: random()) }) else { break }
-            topic.flow.probeBegan()
-            lanes.transport.admitProbe()
-        case .endProbe: endProbe(of: topic)
-        case .leaveProbe: topic.health.change { $0.leaveProbe(shard: shard, now: now, random: random()) }
-        case .rewind: return true
-        case .tellStopped: log("topic does not work; it lags and is probed", lanes, state, level: .critical)
-        case .tellWorks: log("topic works again", lanes, level: .notice)
+        let (topic, transport, shard) = (lanes.topic, lanes.transport, shard)
+        var isRewound = false
+        for action in actions {
+            switch action {
+            case .admitAll: transport.admitAll()
+            case .admitProbe: transport.admitProbe()
+            case .suspend:
+                transport.suspend()
+                let next = topic.flow.suspended(state, shard: shard, isHeld: isHeld, now: now, lanes: transport)
+                if carryOut(next, lanes, state, now: now) { isRewound = true }
+            case .beginProbe:
+                guard topic.health.change({ $0.beginProbe(shard: shard, now: now, random: random()) }) else { continue }
+                topic.flow.probeBegan()
+                transport.admitProbe()
+            case .endProbe: endProbe(of: topic)
+            case .leaveProbe: topic.health.change { $0.leaveProbe(shard: shard, now: now, random: random()) }
+            case .rewind: isRewound = true
+            case .tellStopped: log("topic does not work; it lags and is probed", lanes, state, level: .critical)
+            case .tellWorks: log("topic works again", lanes, level: .notice)
+            }
         }
-        return false
+        return isRewound
+    }
+
+    /// Takes back all notifications of a topic that no connection has taken, to be fed anew under its levers. Those in
+    /// flight settle.
+    func recall(_ topic: Topic) {
+        let lanes = lanes(of: topic)
+        topic.flow.recall()
+        lanes.transport.suspend()
     }
 
     /// Ends the probe of a topic without anything to send, here or in the stages before.

@@ -9,6 +9,13 @@ final class RedisAvailability {
     var isClosed = false
 }
 
+/// A token of a topic, as the key of its writes. The few that share a checksum wait for each other.
+struct TopicToken: Hashable {
+    var topic: Int32
+    /// CRC-32.
+    var checksum: UInt32
+}
+
 /// Questions and writes of a stage to Redis: of one key one after the other, a limited number at once, each again until
 /// Redis has answered.
 ///

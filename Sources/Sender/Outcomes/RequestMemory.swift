@@ -27,14 +27,7 @@ final class RequestMemory {
         var round: DoneClaims.Round
     }
 
-    /// A token of a topic. The few that share a checksum wait for each other.
-    private struct Token: Hashable {
-        var topic: Int32
-        /// CRC-32.
-        var checksum: UInt32
-    }
-
-    private typealias Writes = RedisWrites<Token, Entry>
+    private typealias Writes = RedisWrites<TopicToken, Entry>
 
     /// Called when Redis has a request, or sending goes on without it.
     var onRemembered: (RequestFingerprint, Topic) -> Void = { _, _ in }
@@ -89,7 +82,7 @@ final class RequestMemory {
                 reference: reference,
                 round: feed.beginPublication()
             )
-            writes.add(entry, of: Token(topic: topic.index, checksum: checksum))
+            writes.add(entry, of: TopicToken(topic: topic.index, checksum: checksum))
         }
     }
 

@@ -33,14 +33,7 @@ final class TombstoneWriter {
         var bytes: Int { ShardLimits.notificationBytes + token.count }
     }
 
-    /// A token of a topic. The few that share a checksum wait for each other.
-    private struct Token: Hashable {
-        var topic: Int32
-        /// CRC-32.
-        var checksum: UInt32
-    }
-
-    private typealias Writes = RedisWrites<Token, Refused>
+    private typealias Writes = RedisWrites<TopicToken, Refused>
 
     /// Called when Redis has answered that a token is dead whose refusal was proven.
     var onDead: (Refused) -> Void = { _ in }
@@ -123,7 +116,7 @@ final class TombstoneWriter {
 
     /// Writes a tombstone; repeated until it is written.
     func write(_ refused: Refused) {
-        writes.add(refused, of: Token(topic: refused.topic.index, checksum: refused.checksum))
+        writes.add(refused, of: TopicToken(topic: refused.topic.index, checksum: refused.checksum))
     }
 
     /// Dates a tombstone and writes it; the clock of the server that takes it is the witness.
