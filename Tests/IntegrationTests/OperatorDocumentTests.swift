@@ -5,11 +5,13 @@ import Testing
 extension IntegrationTests {
     /// The commands that the pages of Deploy tell operators to type.
     struct OperatorDocumentTests {
-        private static let pages = ["README", "RUN", "OPERATE", "CONFIGURATION", "MONITORING", "RUNBOOK"]
+        static let pages = ["README", "RUN", "OPERATE", "CONFIGURATION", "MONITORING", "RUNBOOK"].map {
+            "Deploy/\($0).md"
+        }
 
         /// All pages, one after the other.
         static func text() throws -> String {
-            try pages.map { try documentText("Deploy/\($0).md") }.joined(separator: "\n")
+            try pages.map(documentText).joined(separator: "\n")
         }
 
         /// Beginnings of the commands that are not run: no container engine, no cluster and no systemd takes part in

@@ -6,11 +6,10 @@ extension IntegrationTests {
     struct OptionTests {
         private static let top = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
-        private static let documents = [
-            "README.md", "Deploy/README.md", "Deploy/RUN.md", "Deploy/OPERATE.md", "Deploy/CONFIGURATION.md",
-            "Deploy/MONITORING.md", "Deploy/RUNBOOK.md", "Deploy/CAPACITY.md", "Schemas/README.md",
-            "Sources/Sandbox/README.md", "Tests/README.md",
-        ]
+        private static let documents =
+            OperatorDocumentTests.pages + [
+                "README.md", "Deploy/CAPACITY.md", "Schemas/README.md", "Sources/Sandbox/README.md", "Tests/README.md",
+            ]
 
         @Test("The help of every command begins with the options that must be given")
         func requiredFirst() throws {

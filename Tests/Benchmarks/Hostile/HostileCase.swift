@@ -99,20 +99,13 @@ enum HostileCase: String, CaseIterable, Sendable {
         case .emptyTokens:
             value.field(3, Self.payload)
             value.repeats([0x2A, 0], upTo: bytes)
-        case .packedTokens:
+        case .packedTokens, .coalescedTokens:
             value.field(3, Self.payload)
+            if self == .coalescedTokens { value.field(9, Array("score".utf8)) }
             value.field(6, random.bytes((bytes - value.bytes.count - 8) / 32 * 32))
-        case .countedBadges:
+        case .countedBadges, .coalescedBadges:
             value.field(1, random.bytes(8).map { $0 & 0x3F | 0x40 })
-            value.field(13, Self.message { $0.field(2, Self.message { $0.number(2, 2) }) })
-            value.field(6, random.bytes((bytes - value.bytes.count - 8) / 32 * 32))
-        case .coalescedTokens:
-            value.field(3, Self.payload)
-            value.field(9, Array("score".utf8))
-            value.field(6, random.bytes((bytes - value.bytes.count - 8) / 32 * 32))
-        case .coalescedBadges:
-            value.field(1, random.bytes(8).map { $0 & 0x3F | 0x40 })
-            value.field(9, Array("score".utf8))
+            if self == .coalescedBadges { value.field(9, Array("score".utf8)) }
             value.field(13, Self.message { $0.field(2, Self.message { $0.number(2, 2) }) })
             value.field(6, random.bytes((bytes - value.bytes.count - 8) / 32 * 32))
         case .shortenedBadges:
