@@ -94,6 +94,23 @@ import Testing
         #expect(probe.openAndSend() == [9006, 9007, 9008, 9009], "what the answer discarded goes again")
     }
 
+    @Test("A lane at rest keeps the last of its presumed notifications alone, so that many lanes hold little")
+    func lanesPresumed() {
+        let probe = LaneProbe(inFlight: 10_000, retainedBytes: 1 << 20)
+        probe.publish(9000)
+        #expect(probe.openAndSend().count == 9000)
+        #expect(probe.silence().presumed.count == 9000)
+        probe.evict()
+        #expect(probe.keptEntries == 9000)
+        probe.rest()
+        probe.rest()
+        probe.now = probe.now + .seconds(60)
+        probe.rest()
+        #expect(probe.keptEntries > 0 && probe.storedBytes <= 2 * FrameLog.chunkBytes)
+        #expect(probe.answer(.invalidToken, 8998).refused == 8998)
+        #expect(probe.openAndSend() == [8999])
+    }
+
     @Test("Chunks that lie idle go back when none was taken for a minute")
     func chunks() {
         let memory = FrameChunks(mostSpare: 64)

@@ -52,6 +52,33 @@ struct LateAnswerTests {
         try expectThreePresumed(bench)
     }
 
+    @Test("Once its partition is gone nothing presumed wrongly is sent again, though its topic was fed anew before")
+    func leaves() throws {
+        let bench = Bench()
+        defer { bench.shard.leave() }
+        bench.assign(0)
+        try bench.bring((Bench.news, [1, 2, 3]))
+        bench.wait(milliseconds: 1000)
+        let lane = try #require(bench.shard.stages.gateway.all.first?.binary.ownLanes.first)
+        bench.gateway.silent = [Bench.news]
+        bench.gateway.timeout = .seconds(2)
+        answer(lane, .processingError, 1)
+        try bench.bring((Bench.news, [4]))
+        bench.wait(milliseconds: 1000)
+        #expect(lane.machine.waitingCount == 4)
+        bench.pull(.pause)
+        bench.wait(milliseconds: 5000)
+        #expect(lane.machine.log.liveCount(in: lane.machine.sentEnd..<lane.machine.log.tail) == 3)
+        let feed = try #require(bench.shard.stages.group.active.first?.sortedFeeds.first)
+        #expect(feed.numbers.count == 2, "the former one's notifications are to be sent")
+
+        bench.shard.revoke([bench.place(0)], lost: true)
+        bench.gateway.silent = []
+        bench.pull()
+        bench.wait(milliseconds: 10_000)
+        #expect(bench.gateway.accepted(of: Bench.news) == [1, 2, 3], "once")
+    }
+
     @Test("Two of them in a row give no notification a second outcome")
     func twice() throws {
         let (bench, lane) = try presumed()

@@ -62,6 +62,43 @@ import Testing
         #expect(bench.feed.isOver && !mark())
     }
 
+    @Test("A topic's marks name nothing that another feed has, that may be the topic's own, and that is not done there")
+    func guessedRecord() throws {
+        let bench = try Bench()
+        let partition = PartitionAssignment(
+            place: KafkaTopicPartition(topic: "records", partition: 0),
+            doneBelow: 6,
+            doneOfAll: DoneRanges(),
+            isMixed: true,
+            table: bench.table,
+            budget: bench.memory
+        )
+        let (holder, other) = (TopicHash(value: 100), TopicHash(value: 200))
+        partition.inherit(.init(topic: holder, cursor: 3), from: 0, account: bench.account)
+        partition.inherit(.init(topic: other, cursor: 0), from: 0, account: bench.account)
+        func add(_ offset: Int, to feed: TopicFeed) -> UInt32 {
+            let (batch, now) = (bench.batches[0], MonotonicTime(nanoseconds: 0))
+            return feed.addRecord(batch[offset], at: offset, of: batch, tokens: 1, now: now)
+        }
+        func done(_ offset: Int64) throws -> Bool {
+            let position = try #require(partition.position(metadataLimitBytes: 4096))
+            let metadata = try PositionMetadata(decoding: position.metadata, committedOffset: position.offset)
+            let laggard = try #require(metadata.laggards.first { $0.topic == other })
+            return laggard.done.contains(.init(offset: offset, token: 0))
+        }
+        let feed = try #require(partition.feeds[other])
+        let records = [0, 2].map { add($0, to: feed) }
+        let guess = partition.feed(ofUndecodableAt: 4, isBehind: false, account: TopicAccount(nil)) { _ in true }
+        #expect(guess.hash == holder)
+        let guessed = add(4, to: guess)
+        _ = add(5, to: feed)
+        partition.moveLive(to: 6)
+        feed.markDone(records[1], token: 0)
+        #expect(try done(2) && !done(4))
+        guess.markDone(guessed, token: 0)
+        #expect(try done(4))
+    }
+
     @Test("Every record that is not done leads to its source")
     func sources() throws {
         let bench = try Bench()

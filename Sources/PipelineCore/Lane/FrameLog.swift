@@ -250,6 +250,9 @@ public struct FrameLog: ~Copyable {
         return dropped
     }
 
+    /// An entry of an assignment is kept that is not dropped.
+    mutating func keeps(assignment: UInt32) -> Bool { !undropped(of: assignment, from: head).isEmpty }
+
     /// Marks one entry as dropped that was not dropped before.
     mutating func drop(at sequence: UInt64) {
         precondition(sequence >= head && sequence < tail)

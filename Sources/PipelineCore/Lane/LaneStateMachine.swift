@@ -146,9 +146,11 @@ public struct LaneStateMachine: ~Copyable {
     public mutating func hasNothingPending() -> Bool {
         settledEnd == log.tail && marks.isEmpty && retirement == nil
     }
-    /// Gives back the memory of more entries than are kept, once the lane has rested for ``RestWatch/patience``.
+    /// Gives memory back, once the lane has rested for ``RestWatch/patience``. Of presumed notifications so few are
+    /// kept from then on that the lanes of a thousand topics at rest need little.
     public mutating func rest(now: MonotonicTime) {
         guard restWatch.isOver(work: log.tail &+ sentEnd, isAtRest: hasNothingPending(), now: now) else { return }
+        if log.evict(before: settledEnd, retaining: FrameLog.chunkBytes) > 0 { hasLetGo = true }
         log.shrink()
         marks.shrink()
     }
@@ -205,6 +207,9 @@ public struct LaneStateMachine: ~Copyable {
         log.drop(assignment: assignment, from: log.head)
         passDropped()
     }
+
+    /// A notification of the partition waits, is in flight, or was presumed lately and not dropped.
+    public mutating func keeps(assignment: UInt32) -> Bool { log.keeps(assignment: assignment) }
 
     // MARK: The connection
 

@@ -344,8 +344,10 @@ final class PartitionAssignment {
             salt: salt,
             limitBytes: metadataLimitBytes,
             edition: isMixed ? PositionMetadata.unknownEdition : edition
-        ) { [feeds] hash, limit in
-            feeds[hash]?.claimDoneRanges(limit: limit) ?? DoneRanges()
+        ) { [feeds, guesses] hash, limit in
+            let done = feeds[hash]?.claimDoneRanges(limit: limit) ?? DoneRanges()
+            // A run goes over what another feed has, and a record there may be of this topic.
+            return guesses.cursor(of: hash).map(done.dropping(from:)) ?? done
         }
         if isHeld { position.unnamed += 1 }
         return position

@@ -10,6 +10,8 @@ import TokenState
 final class TopicFeed {
     /// Never reused in a shard.
     let number: UInt32
+    /// Numbers of the feeds that this one took the place of, as far as the gateway keeps notifications of them.
+    private(set) var formerNumbers: [UInt32] = []
     let hash: TopicHash
     let account: TopicAccount
     /// Accounts of other topics that have the same hash, and their records in this feed. Nearly always none.
@@ -65,6 +67,14 @@ final class TopicFeed {
         claims = DoneClaims(ledger.alreadyDone)
         self.budget = budget
     }
+
+    /// The feed stops and forgets from now on what the gateway keeps of a former one: it was presumed, maybe wrongly.
+    func follow(_ former: TopicFeed, where isKept: (UInt32) -> Bool) {
+        formerNumbers = former.numbers.filter(isKept)
+    }
+
+    /// The numbers of all notifications that leave with the feed.
+    var numbers: [UInt32] { formerNumbers + [number] }
 
     // MARK: Topics
 
@@ -370,30 +380,4 @@ final class TopicFeed {
 
     /// The source of a record; nil once the cursor has passed it.
     func source(of record: UInt32) -> (batch: KafkaBatch, index: Int)? { sources.source(of: record) }
-}
-
-/// Bytes that the feeds of a shard, and refusals whose tombstones are not written, hold together; see
-/// ``MemoryBudget``.
-final class ShardMemory {
-    private(set) var budget: MemoryBudget
-
-    init(_ budget: MemoryBudget) {
-        self.budget = budget
-    }
-
-    /// - Parameter forProbe: for a topic that is only probed.
-    func takeBytes(_ bytes: Int, forProbe: Bool = false) {
-        budget.takeBytes(bytes)
-        if forProbe { budget.probedBytes += bytes }
-    }
-
-    func giveBack(_ bytes: Int) { budget.giveBack(bytes) }
-    /// Allows as much as `limits` from now on; what is held stays counted.
-    func use(_ limits: MemoryBudget) {
-        budget.use(limitBytes: limits.limitBytes, topicLimitBytes: limits.topicLimitBytes)
-    }
-    func admits(_ account: TopicAccount) -> Bool { budget.admits(topicBytes: account.bytes) }
-
-    /// Sets the bytes of topics that are only probed. In between only those that they take are added.
-    func setProbed(_ bytes: Int) { budget.probedBytes = bytes }
 }

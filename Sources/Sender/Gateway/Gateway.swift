@@ -183,19 +183,19 @@ final class Gateway {
     /// Stops sending for feeds that are being given back; notifications in flight may still settle.
     func stopSending(_ feeds: [TopicFeed]) {
         for feed in feeds {
-            eachTopic(of: feed) { $0.transport.stopSending(assignment: feed.number) }
+            eachTopic(of: feed) { lanes in feed.numbers.forEach(lanes.transport.stopSending) }
         }
     }
 
     /// Forgets feeds that are over: nothing of them is sent again, whatever the answer.
     func forget(_ feeds: [TopicFeed]) {
         for feed in feeds {
-            eachTopic(of: feed) { $0.transport.forget(assignment: feed.number) }
+            eachTopic(of: feed) { lanes in feed.numbers.forEach(lanes.transport.forget) }
         }
     }
 
     /// Gives up a feed's waiting notifications without an outcome, because it is fed anew. Those with an outcome were
-    /// presumed wrongly, and are only to be sent again.
+    /// presumed wrongly, and are only to be sent again, while the feed that takes its place is there.
     func giveUpWaiting(of feed: TopicFeed) {
         eachTopic(of: feed) { lanes in
             for (reference, trouble) in lanes.transport.troubles(assignment: feed.number) {
@@ -204,6 +204,9 @@ final class Gateway {
             _ = lanes.transport.takeWaiting(assignment: feed.number) { reference in
                 !feed.hasOutcome(reference.record, token: reference.token)
             }
+        }
+        feed.partition.feeds[feed.hash]?.follow(feed) { number in
+            feed.topics.contains { lanes(ofTopic: $0.index)?.transport.keeps(assignment: number) ?? false }
         }
     }
 

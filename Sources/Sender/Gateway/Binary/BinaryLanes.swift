@@ -191,6 +191,8 @@ final class BinaryLanes: TopicTransport {
         for lane in lanes { lane.machine.forget(assignment: assignment) }
     }
 
+    func keeps(assignment: UInt32) -> Bool { lanes.contains { $0.machine.keeps(assignment: assignment) } }
+
     func takeWaiting(assignment: UInt32, where isTaken: (NotificationReference) -> Bool) -> [NotificationReference] {
         lanes.flatMap { $0.machine.takeWaiting(assignment: assignment, where: isTaken) }
     }

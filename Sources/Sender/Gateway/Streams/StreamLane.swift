@@ -175,6 +175,9 @@ final class StreamLane: TopicTransport {
         dropUnusedContents()
     }
 
+    /// Each is answered, so none is presumed and sent again.
+    func keeps(assignment: UInt32) -> Bool { false }
+
     func takeWaiting(assignment: UInt32, where isTaken: (NotificationReference) -> Bool) -> [NotificationReference] {
         defer { dropUnusedContents() }
         return queue.takeWaiting(assignment: assignment, where: isTaken)

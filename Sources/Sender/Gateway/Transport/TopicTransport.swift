@@ -43,6 +43,8 @@ protocol TopicTransport: AnyObject, TopicFlowLanes {
     func stopSending(assignment: UInt32)
     /// Forgets the notifications of a feed that is over, whatever answers still come.
     func forget(assignment: UInt32)
+    /// Something of a feed is to be sent, or sent again if a late answer says so.
+    func keeps(assignment: UInt32) -> Bool
     /// Removes waiting notifications of a feed that another stage takes over.
     ///
     /// - Returns: their references, in order.
