@@ -173,7 +173,7 @@ private struct CoalescerWorld {
 
     private mutating func forget(assignment: UInt32) {
         let waiting = open.values.joined().filter { answers[$0] == nil && requests[$0]?.assignment == assignment }
-        coalescer.forget(assignment: assignment, waiting.map { ($0, subject(requests[$0]?.subject ?? 99)) })
+        coalescer.forget(waiting.map { ($0, subject(requests[$0]?.subject ?? 99)) })
         for (subject, tickets) in open {
             for ticket in tickets where requests[ticket]?.assignment == assignment && answers[ticket] == nil {
                 answer(ticket, .forgotten)

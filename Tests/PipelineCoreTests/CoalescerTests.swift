@@ -164,27 +164,28 @@ import Testing
         _ = coalescer.comes(request(1, at: 10), subject(1), start, .none, waits)
         _ = coalescer.comes(request(2, at: 10), subject(2), start, .none, waits)
         _ = coalescer.comes(request(3, at: 20, expiration: 100), subject(1), start, .none, [])
-        coalescer.forget(assignment: 2, [(3, subject(1)), (9, subject(2)), (10, subject(3))])
+        coalescer.forget([(3, subject(1)), (9, subject(2)), (10, subject(3))])
         #expect(!coalescer.isEmpty && coalescer.waits(0) && coalescer.waits(1))
-        coalescer.forget(assignment: 1, [(2, subject(2)), (1, subject(1))])
+        coalescer.forget([(2, subject(2)), (1, subject(1))])
         #expect(coalescer.isEmpty && !coalescer.waits(0))
         coalescer.passed(backlog, upTo: .max)
         #expect(coalescer.due(later(9000)) == Coalescer.Settled())
         #expect(coalescer.comes(request(4, at: 1), subject(1), start, .none, waits) == .opens(group: 2), "a group anew")
     }
 
-    @Test("All requests can be forgotten at once, and later ones begin groups anew")
-    func forgottenAll() {
+    @Test("When many waits are over, as many end as are asked for, and the rest next")
+    func mostWaits() {
         var coalescer = Coalescer(patience: .seconds(5))
-        let waits = [Coalescer.Wait(backlog, until: 100)]
-        _ = coalescer.comes(request(1, at: 10), subject(1), start, .ends(later(1)), waits)
-        _ = coalescer.comes(request(2, at: 10), subject(2), start, .none, waits)
-        coalescer.forgetAll()
-        #expect(coalescer.isEmpty && !coalescer.waits(0) && coalescer.gates.isEmpty)
-        #expect(coalescer.due(later(9000)) == Coalescer.Settled())
-        #expect(coalescer.comes(request(3, at: 20), subject(1), start, .none, waits) == .opens(group: 2))
-        coalescer.passed(backlog, upTo: 100)
-        #expect(coalescer.due(start).due.map(\.ticket) == [3] && coalescer.isEmpty)
+        for ticket in 1...5 as ClosedRange<UInt64> {
+            _ = coalescer.comes(request(ticket, at: 10), subject(ticket), start, .none, [.init(backlog, until: 1)])
+        }
+        for left in [3, 1, 0] {
+            coalescer.pass(most: 2) { _ in 1 }
+            let settled = coalescer.takeDue(now: start, unixSeconds: 0)
+            #expect(settled.due.map(\.ticket) == Array(UInt64(left == 0 ? 5 : 4 - left)...UInt64(5 - left)))
+            #expect(coalescer.isUnfinished == (left > 0))
+        }
+        #expect(coalescer.isEmpty && coalescer.gates.isEmpty)
     }
 
     @Test("A group that waits for the backlog of an assignment that has ended waits for it no more")
@@ -192,7 +193,8 @@ import Testing
         var coalescer = Coalescer(patience: .seconds(5))
         _ = coalescer.comes(request(1, at: 10), subject(1), start, .none, [.init(backlog, until: 100)])
         _ = coalescer.comes(request(2, at: 20, expiration: 100), subject(1), start, .none, [])
-        coalescer.forget(assignment: 1, [(1, subject(1))])
+        coalescer.forget([(1, subject(1))])
+        coalescer.passed(backlog, upTo: .max)
         #expect(coalescer.due(start).due.map(\.ticket) == [2])
     }
 
@@ -242,6 +244,11 @@ extension Coalescer {
         _ waits: [Wait]
     ) -> Arrival {
         arrive(request, of: subject, now: now, window: window, waits: waits)
+    }
+
+    /// One gate has reached a position.
+    mutating func passed(_ gate: Gate, upTo position: UInt64) {
+        pass { $0 == gate ? position : 0 }
     }
 
     fileprivate mutating func due(_ now: MonotonicTime) -> Settled {

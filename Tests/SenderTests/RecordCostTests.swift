@@ -144,30 +144,60 @@ struct RecordCostTests {
         #expect(badges(bench) == .init(repeating: 1, count: 5000) && redis.badgeKeys.count == 5000)
     }
 
-    @Test("Coalesced requests that are due together go in several turns")
-    func coalesced() throws {
-        let bench = Bench { $0.outcomes = .none }
-        defer { bench.shard.leave() }
-        bench.assign(0)
-        let count = 4 * ShardLimits.dueAtOnce
-        let request = PushSendRequest.with {
+    private static func coalesced(_ count: Int) -> PushSendRequest {
+        PushSendRequest.with {
             $0.coalescingKey = "k"
             $0.packedTokens = (0..<count).reduce(into: Data()) { $0 += Self.token($1) }
         }
-        bench.group.cachedEnd = 1
-        try bench.bring([(Bench.news, request)])
-        var (waiting, most) = (0, 0)
+    }
+
+    /// The most requests that stop waiting in one turn of many.
+    private func mostLeaving(_ bench: Bench) -> Int {
+        var (waiting, most) = (bench.shard.stages.coalescing.count, 0)
         for _ in 0..<2000 {
             bench.eventLoop.advanceTime(by: .socketTurn)
             let now = bench.shard.stages.coalescing.count
             most = max(most, waiting - now)
             waiting = now
         }
+        return most
+    }
+
+    @Test("Coalesced requests that are due together go in several turns")
+    func coalesced() throws {
+        let bench = Bench { $0.outcomes = .none }
+        defer { bench.shard.leave() }
+        bench.assign(0)
+        let count = 4 * ShardLimits.dueAtOnce
+        bench.group.cachedEnd = 1
+        try bench.bring([(Bench.news, Self.coalesced(count))])
         // A tick may have its turn beside another one.
-        #expect((1...2 * ShardLimits.dueAtOnce).contains(most), "\(most)")
+        #expect((1...2 * ShardLimits.dueAtOnce).contains(mostLeaving(bench)))
         bench.wait(milliseconds: 6000)
         #expect(bench.gateway.payloads.count == count)
         #expect(!bench.shard.stages.coalescing.isUnfinished)
+    }
+
+    @Test("Coalesced requests whose topic is fed anew leave in several turns, and are sent once when they come again")
+    func leaving() throws {
+        let bench = Bench {
+            $0.outcomes = .none
+            $0.worker.coalescingWindow = .seconds(5)
+        }
+        defer { bench.shard.leave() }
+        bench.assign(0)
+        let count = 4 * ShardLimits.dueAtOnce
+        bench.group.cachedEnd = 1
+        try bench.bring([(Bench.news, Self.coalesced(count))])
+        bench.wait(milliseconds: 1000)
+        #expect(bench.shard.stages.coalescing.count == count)
+        bench.pull(.pause)
+        #expect((1...2 * ShardLimits.dueAtOnce).contains(mostLeaving(bench)))
+        #expect(bench.shard.stages.coalescing.count == 0 && bench.gateway.payloads.isEmpty)
+        bench.pull()
+        bench.wait(milliseconds: 20_000)
+        #expect(bench.gateway.payloads.count == count)
+        #expect(bench.shard.report().counters.outcomes[.superseded] == 0)
     }
 
     @Test("What is left of a record whose partition goes meanwhile is left to the next owner")

@@ -151,7 +151,9 @@ public struct Coalescer: Sendable {
     /// Groups that nothing holds any more.
     private var closed: [UInt64] = []
     /// The last ``takeDue(now:unixSeconds:most:)`` has left something for another call.
-    public private(set) var isUnfinished = false
+    private var hasLeftDue = false
+    /// The last ``pass(most:_:)`` has left something for another call.
+    private var hasLeftWaits = false
 
     public init(patience: Duration) {
         self.patience = patience
@@ -160,8 +162,11 @@ public struct Coalescer: Sendable {
     /// Nothing waits.
     public var isEmpty: Bool { groups.isEmpty }
 
+    /// The last calls have left something for others.
+    public var isUnfinished: Bool { hasLeftDue || hasLeftWaits }
+
     /// The gates at which groups wait, in no order.
-    public var gates: [Gate] { Array(queues.keys) }
+    var gates: [Gate] { Array(queues.keys) }
 
     // MARK: Requests
 
@@ -214,32 +219,35 @@ public struct Coalescer: Sendable {
     /// The group still waits.
     public func waits(_ group: UInt64) -> Bool { groups[group] != nil }
 
-    /// An assignment has ended: this shard no longer owns its requests.
+    /// Forgets requests that this shard no longer owns.
     ///
-    /// - Parameter requests: all that wait of it, in any order; others may be among them that do not.
-    public mutating func forget(assignment: UInt32, _ requests: [(ticket: UInt64, subject: Subject)]) {
+    /// - Parameter requests: in any order; some may not wait any more.
+    public mutating func forget(_ requests: [(ticket: UInt64, subject: Subject)]) {
         for (ticket, subject) in requests {
             guard let number = open[subject] else { continue }
             groups[number]?.candidates.removeAll { $0.ticket == ticket }
             if groups[number]?.candidates.isEmpty ?? false { remove(number) }
         }
-        passed(.backlog(assignment: assignment), upTo: .max)
-    }
-
-    /// No request waits any more: as ``forget(assignment:_:)`` of all of them, at once.
-    public mutating func forgetAll() {
-        groups = [:]
-        open = [:]
-        closed = []
-        forgetWaits()
     }
 
     // MARK: Waiting
 
-    /// A gate has reached a position.
-    public mutating func passed(_ gate: Gate, upTo position: UInt64) {
-        while let number = queues[gate]?.next(upTo: position) { lift(gate.hold, of: number) }
-        if queues[gate]?.isEmpty ?? false { queues[gate] = nil }
+    /// Ends the waits for gates that have moved on.
+    ///
+    /// - Parameters:
+    ///   - most: waits to end; the others are left for the next call, and ``isUnfinished`` is true until then.
+    ///   - position: that a gate has reached.
+    public mutating func pass(most: Int = .max, _ position: (Gate) -> UInt64) {
+        var room = most
+        for gate in gates {
+            let position = position(gate)
+            while room > 0, let number = queues[gate]?.next(upTo: position) {
+                lift(gate.hold, of: number)
+                room -= 1
+            }
+            if queues[gate]?.isEmpty ?? false { queues[gate] = nil }
+        }
+        hasLeftWaits = room == 0
     }
 
     /// Takes the requests that are due.
@@ -259,8 +267,9 @@ public struct Coalescer: Sendable {
         var settled = Settled()
         // The groups opened first go first, in whichever call.
         if closed.count > most { closed.sort() }
-        let taken = closed.prefix(most)
-        isUnfinished = room == 0 || taken.count < closed.count
+        let taken = Array(closed.prefix(most))
+        closed.removeFirst(taken.count)
+        hasLeftDue = room == 0 || !closed.isEmpty
         for number in taken {
             guard let group = remove(number) else { continue }
             var isDecided = false
@@ -282,7 +291,6 @@ public struct Coalescer: Sendable {
                 }
             }
         }
-        closed.removeFirst(taken.count)
         settled.due.sort { $0.ticket < $1.ticket }
         settled.superseded.sort()
         settled.expired.sort()
@@ -313,6 +321,7 @@ public struct Coalescer: Sendable {
         queues = [:]
         deadlines = Queue()
         windows = WindowHeap()
+        closed = []
     }
 }
 

@@ -81,18 +81,19 @@ final class Coalescing {
     var oldestBatch: UInt64? { waiting.oldestBatch }
     private var now: MonotonicTime { MonotonicTime(eventLoop.now) }
 
-    /// Forgets a feed that is over, or being given back.
+    // MARK: Leaving
+
+    /// Forgets a feed that is over, or being given back. Its requests leave in slices, one in each turn: there may be
+    /// hundreds of thousands.
     func forget(feed: UInt32) {
-        guard !waiting.isEmpty else { return }
-        // Mostly so where there are many: one campaign's.
-        guard !waiting.areAll(ofFeed: feed) else {
-            waiting.removeAll()
-            asked = [:]
-            return machine.forgetAll()
-        }
-        let gone = waiting.takeAll(ofFeed: feed)
-        for (ticket, subject) in gone where asked[subject] == ticket { asked[subject] = nil }
-        machine.forget(assignment: feed, gone)
+        waiting.leave(feed)
+        letLeave()
+    }
+
+    private func letLeave() {
+        guard waiting.areLeaving else { return }
+        let tickets = waiting.takeLeaving(ShardLimits.dueAtOnce)
+        machine.forget(tickets.compactMap { ticket in takeRequest(ticket).map { (ticket, $0.subject) } })
     }
 
     // MARK: Arriving
@@ -203,14 +204,15 @@ final class Coalescing {
     // MARK: Going on
 
     /// Requests are left that nothing holds any more.
-    var isUnfinished: Bool { !machine.isEmpty && machine.isUnfinished }
+    var isUnfinished: Bool { waiting.areLeaving || !machine.isEmpty && machine.isUnfinished }
 
     /// Releases the requests that nothing holds any more, as many as one turn may.
     ///
     /// - Returns: true if a request went to the lanes.
     func release() -> Bool {
+        letLeave()
         guard !machine.isEmpty else { return false }
-        for gate in machine.gates { machine.passed(gate, upTo: position(of: gate)) }
+        machine.pass(most: ShardLimits.dueAtOnce, position)
         let settled = machine.takeDue(
             now: now,
             unixSeconds: settings.unixMilliseconds() / 1000,
@@ -223,15 +225,16 @@ final class Coalescing {
     }
 
     private func askOrSend(_ due: Coalescer.Due) {
+        guard let request = waiting[due.ticket], !waiting.isLeaving(request) else { return release(due.ticket) }
         // The answer for a request that was due before may come after this one is sent.
-        if let other = asked[due.subject], let before = waiting[other] {
+        if let other = asked[due.subject], let before = waiting[other], !waiting.isLeaving(before) {
             let isNewer = before.stamp < due.stamp
             end([isNewer ? other : due.ticket], .superseded)
             guard isNewer else { return }
         }
-        guard let request = waiting[due.ticket], request.topic.coalescingWindow > .zero,
-            lanes(due.subject.topic)?.sending == .all
-        else { return release(due.ticket) }
+        guard request.topic.coalescingWindow > .zero, lanes(due.subject.topic)?.sending == .all else {
+            return release(due.ticket)
+        }
         // A request without a window came when its topic did not work.
         if due.hadWindow {
             asked[due.subject] = due.ticket
@@ -243,7 +246,7 @@ final class Coalescing {
 
     private func end(_ tickets: [UInt64], _ outcome: OutcomeKind) {
         for ticket in tickets {
-            guard let request = takeRequest(ticket) else { continue }
+            guard let request = takeRequest(ticket), !waiting.isLeaving(request) else { continue }
             guard outcome == .superseded else {
                 outcomes.settle(request.reference, outcome)
                 continue
@@ -256,7 +259,7 @@ final class Coalescing {
     }
 
     private func release(_ ticket: UInt64) {
-        if let request = takeRequest(ticket) { badges.add(request) }
+        if let request = takeRequest(ticket), !waiting.isLeaving(request) { badges.add(request) }
     }
 
     private func takeRequest(_ ticket: UInt64) -> WaitingRequest? {

@@ -41,6 +41,9 @@ struct WaitingRequests {
     private var waiting: [UInt64: Kept] = [:]
     /// Tickets of each feed: what leaves with it is found without a look at the others.
     private var byFeed: [UInt32: Set<UInt64>] = [:]
+    /// Feeds whose requests have no outcome here any more, and the tickets of those.
+    private var leavingFeeds: Set<UInt32> = []
+    private var leaving: [UInt64] = []
     private var tickets: UInt64 = 0
     /// Room for requests that is kept while none waits.
     private static let keptCapacity = 2048
@@ -79,21 +82,27 @@ struct WaitingRequests {
         return request
     }
 
-    /// Only requests of the feed wait.
-    func areAll(ofFeed feed: UInt32) -> Bool { byFeed.count == 1 && byFeed[feed] != nil }
+    // MARK: Leaving
 
-    /// Removes all requests.
-    mutating func removeAll() {
-        (waiting, byFeed, arrivals) = ([:], [:], [])
-        firstArrival = 0
+    /// The requests of a feed leave, though they wait until they are taken.
+    mutating func leave(_ feed: UInt32) {
+        guard let tickets = byFeed[feed], leavingFeeds.insert(feed).inserted else { return }
+        leaving += tickets
     }
 
-    /// Takes all requests of a feed, which this shard no longer owns; in no order.
-    mutating func takeAll(ofFeed feed: UInt32) -> [(ticket: UInt64, subject: Coalescer.Subject)] {
-        defer { skipArrivals() }
-        return (byFeed.removeValue(forKey: feed) ?? []).compactMap { ticket in
-            waiting.removeValue(forKey: ticket).map { (ticket, $0.request.subject) }
+    var areLeaving: Bool { !leavingFeeds.isEmpty }
+
+    func isLeaving(_ request: WaitingRequest) -> Bool {
+        !leavingFeeds.isEmpty && leavingFeeds.contains(request.reference.assignment)
+    }
+
+    /// Takes tickets of requests that leave, in no order; some may not wait any more.
+    mutating func takeLeaving(_ most: Int) -> [UInt64] {
+        defer {
+            leaving.removeLast(min(most, leaving.count))
+            if leaving.isEmpty { leavingFeeds = [] }
         }
+        return leaving.suffix(most)
     }
 
     private mutating func skipArrivals() {
