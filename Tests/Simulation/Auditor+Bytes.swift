@@ -39,11 +39,13 @@ extension Auditor {
         var probing = Held()
         for partition in shard.stages.group.assigned.values {
             for feed in partition.feeds.values where feed.ledger.frontier.recordCount > 0 {
-                count(feed, in: partition.number, &topics[feed.hash, default: Held()])
+                count(feed, of: worker, in: partition.number, &topics[feed.hash, default: Held()])
                 if case .notifications = feed.account.feeding {
                     memory[worker, default: .init()].probed.insert(feed.hash)
                     // Notifications that leave with their partition may have been taken before the topic stopped.
-                    if partition.phase == .active { count(feed, in: partition.number, &probing, isProbe: true) }
+                    if partition.phase == .active {
+                        count(feed, of: worker, in: partition.number, &probing, isProbe: true)
+                    }
                 }
             }
         }
@@ -61,14 +63,25 @@ extension Auditor {
         check(probing.bytesBefore < options.memoryBytes / 4, 7, "a shard holds \(probing.bytes) bytes for probes")
     }
 
-    /// - Parameter isProbe: records that are discarded do not count, as they may be under way when a probe begins.
-    private func count(_ feed: TopicFeed, in partition: Int32, _ held: inout Held, isProbe: Bool = false) {
+    /// - Parameters:
+    ///   - worker: its number.
+    ///   - isProbe: records that are discarded do not count, as they may be under way when a probe begins.
+    private func count(
+        _ feed: TopicFeed,
+        of worker: Int,
+        in partition: Int32,
+        _ held: inout Held,
+        isProbe: Bool = false
+    ) {
         guard let first = feed.ledger.cursor, let next = feed.ledger.frontier.nextOffset else { return }
         let stored = world.broker.partitions[Int(partition)]
         // Of what retention took it is not known whether the shard had it before.
         let place = world.broker.place(of: max(first, world.broker.low[Int(partition)]), in: partition)
+        let readsJSON = world.workers.first { $0.number == worker }?.consumer.traits.readsJSON ?? true
         for entry in stored[place...].prefix(while: { $0.record.offset < next })
         where world.topic(of: entry.ordinal) == feed.hash && (!isProbe || !isDiscarded(entry.ordinal)) {
+            // A record that its decoder refuses lies in the feed of the refused, or of a topic that it may be of.
+            guard readsJSON || world.plan.records[entry.ordinal].form != .json else { continue }
             // The shard has the record that was there before, if any.
             guard !isReplacement(firstOf[entry.ordinal]) else { continue }
             held.add(bytes(of: entry))

@@ -74,7 +74,10 @@ extension Auditor {
             let lost = cut.lost.first(where: { $0.record.offset == offset })
         else { return present }
         guard let present else { return lost }
+        // Both may be what the worker names: a request that was published twice, once behind the cut.
         let both = [present, lost]
-        return both.first(where: isMeant) ?? both.first { fetchTimes[[$0.ordinal, worker]] != nil } ?? present
+        let meant = both.filter(isMeant)
+        guard meant.count != 1 else { return meant[0] }
+        return both.first { fetchTimes[[$0.ordinal, worker]] != nil } ?? present
     }
 }

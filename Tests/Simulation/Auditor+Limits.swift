@@ -105,13 +105,16 @@ extension Auditor {
     /// twice each, and those that other lanes have in flight by then. Tokens with payloads of their own take more, and
     /// a presumption that comes too early clears the content.
     func contentRefusalRead(of record: Int, by worker: SimulatedWorker) {
-        contentRefusals[[record, worker.number], default: 0] += 1
+        // Fed to a worker anew, a record shows it again what has no outcome yet.
+        let since = owners[world.partition(ofRecord: record)]?.since ?? 0
+        let key = [record, worker.number, Int(since)]
+        contentRefusals[key, default: 0] += 1
         guard options.isPunctual, !world.plan.records[record].addsToBadge else { return }
+        let count = contentRefusals[key, default: 0]
         check(
-            contentRefusals[[record, worker.number], default: 0] <= 6 + 4 * options.lanes,
+            count <= 6 + 4 * options.lanes,
             9,
-            "\(worker.name) lost \(contentRefusals[[record, worker.number], default: 0]) connections to the content of "
-                + "record \(record)"
+            "\(worker.name) lost \(count) connections to the content of record \(record)"
         )
     }
 

@@ -120,7 +120,7 @@ final class Auditor {
     /// Lanes and credentials that have asked for a connection before, kept so that no other takes their place in
     /// memory.
     var connectedLanes: [ObjectIdentifier: AnyObject] = [:]
-    /// Connections that a worker lost to the content of a record, by both.
+    /// Connections that a worker lost to the content of a record, by both and the time of the assignment.
     var contentRefusals: [[Int]: Int] = [:]
     /// By lane or credential, which is kept, so that no other takes its place in memory.
     var failures: [ObjectIdentifier: (lane: AnyObject, time: VirtualTime)] = [:]

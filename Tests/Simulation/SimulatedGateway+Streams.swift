@@ -56,12 +56,14 @@ extension SimulatedGateway {
         }
         if now < trouble.until, world.dice.chance(trouble.percent) {
             switch world.dice.pick(0...9) {
-            case 0: return answer(503, .shutdown)
-            case 1...4: return answer(500, .internalServerError)
-            default: return answer(503, .serviceUnavailable)
+            case 0: return tryLater(503, .shutdown, record: record, token: token)
+            case 1...4: return tryLater(500, .internalServerError, record: record, token: token)
+            default: return tryLater(503, .serviceUnavailable, record: record, token: token)
             }
         }
-        if now < throttlesUntil, token.isMultiple(of: 3) { return tooMany(record: record, token: token) }
+        if now < throttlesUntil, token.isMultiple(of: 3) {
+            return tryLater(429, .tooManyRequests, record: record, token: token)
+        }
         return judgeToken(record: record, token: token)
     }
 
@@ -72,14 +74,15 @@ extension SimulatedGateway {
         return nil
     }
 
-    /// The token gets too much. After the longest time of attempts that ends the notification.
-    private func tooMany(record: Int, token: Int) -> RequestFate {
-        let since = throttledSince[[record, token]] ?? now
-        throttledSince[[record, token]] = since
+    /// The token gets too much, or the service is in trouble. After the longest time of attempts that ends the
+    /// notification, whichever answers came before.
+    private func tryLater(_ status: Int, _ reason: ProviderReason, record: Int, token: Int) -> RequestFate {
+        let since = retriedSince[[record, token]] ?? now
+        retriedSince[[record, token]] = since
         if now + Self.answerReserve >= since + World.retryFor {
             world.auditor.refusedForGood(record: record, token: token)
         }
-        return answer(429, .tooManyRequests)
+        return answer(status, reason)
     }
 
     /// The token is refused with the time since when it is dead.
@@ -110,7 +113,7 @@ extension SimulatedGateway {
         case .invalidTopicSize: return isKeyed ? answer(403, .unrelatedKeyID) : answer(403, .forbidden)
         case .unknown: return isKeyed ? answer(429, .tooManyProviderTokenUpdates) : .reset(isAccepted: false)
         case .noErrors: return .hangUp
-        default: return answer(500, .internalServerError)
+        default: return tryLater(500, .internalServerError, record: record, token: token)
         }
     }
 

@@ -47,8 +47,8 @@ final class SimulatedGateway {
     var trouble: (until: VirtualTime, percent: Int) = (0, 0)
     /// Some tokens get too much.
     var throttlesUntil: VirtualTime = 0
-    /// The time of the first status 429 for a notification, by record and token.
-    var throttledSince: [[Int]: VirtualTime] = [:]
+    /// The time of the first status 429 or 5xx for a notification, by record and token.
+    var retriedSince: [[Int]: VirtualTime] = [:]
 
     init(world: World, topic: Int, invalid: Set<Int>) {
         self.world = world
