@@ -111,6 +111,27 @@ import Testing
         #expect(probe.openAndSend() == [8999])
     }
 
+    @Test("Connections that take each other's place every few seconds are no work: the lane's memory goes back")
+    func rotatedLane() {
+        let probe = LaneProbe(inFlight: 10_000)
+        probe.publish(9000)
+        #expect(probe.openAndSend().count == 9000)
+        #expect(probe.silence().presumed.count == 9000)
+        probe.rest()
+        probe.rest()
+        for _ in 0..<6 {
+            #expect(probe.room == 16_384)
+            probe.now = probe.now + .seconds(10)
+            probe.lane.retire()
+            probe.rest()
+            _ = probe.end(.closedHere)
+            probe.evict()
+            probe.open()
+        }
+        probe.rest()
+        #expect(probe.room == 256)
+    }
+
     @Test("Chunks that lie idle go back when none was taken for a minute")
     func chunks() {
         let memory = FrameChunks(mostSpare: 64)

@@ -149,7 +149,9 @@ public struct LaneStateMachine: ~Copyable {
     /// Gives memory back, once the lane has rested for ``RestWatch/patience``. Of presumed notifications so few are
     /// kept from then on that the lanes of a thousand topics at rest need little.
     public mutating func rest(now: MonotonicTime) {
-        guard restWatch.isOver(work: log.tail &+ sentEnd, isAtRest: hasNothingPending(), now: now) else { return }
+        // A connection that takes the place of another one is no work.
+        let isAtRest = settledEnd == log.tail && marks.isEmpty
+        guard restWatch.isOver(work: log.tail &+ sentEnd, isAtRest: isAtRest, now: now) else { return }
         if log.evict(before: settledEnd, retaining: FrameLog.chunkBytes) > 0 { hasLetGo = true }
         log.shrink()
         marks.shrink()
