@@ -36,9 +36,9 @@ else
     waiting+='|FaultServer|FeedbackServer|FinalFlush'
     waiting+='|ForeignAPI|ForeignClient|ForeignDevice|ForeignPeer|FormatServer|GatewayAddresses|GatewayLane'
     waiting+='|GatewayServer|LayoutDocument|LedgerServer|LogLimit|Metrics|MissingCertificates'
-    waiting+='|MovingSlots|OperationsAccess|OperationsEndpoint|PageServer|PlaceRuleCheck|ProcessFigures|ProviderKeyRule'
+    waiting+='|MovingSlots|OperationsAccess|OperationsEndpoint|PageServer|ProcessFigures|ProviderKeyRule'
     waiting+='|ProviderKeyStore|ProviderTokens|RecentValues|RedisServers|ReloadDesk|RoleHealth|RoleService|RoleThreads'
-    waiting+='|Setup|StartFailure|TokenDirectory|TokenScripts|TokenTable|TrustServer'
+    waiting+='|Setup|StartFailure|TokenDirectory|TokenLayoutCheck|TokenScripts|TokenTable|TrustServer'
     # A suite has a name of its own, and no slash behind it: a filter that takes it takes all its tests.
     rules+="|^(?:$mixed)Tests\\.(?!(?:$waiting)Tests\\b)"
     # The program as a whole is half of all the time. These suites kill, cut and stop; they take as long as the others.

@@ -27,7 +27,7 @@ package final class WorkerRole: Role {
     private let providerTokens: ProviderTokens
     private let redis: RedisCluster.Configuration?
     private let durability: RedisDurabilityCheck?
-    private let places: PlaceRuleCheck?
+    private let places: TokenLayoutCheck?
     private let redisLog: RedisLog
     private let shared = Mutex(Shared())
 
@@ -78,9 +78,9 @@ package final class WorkerRole: Role {
         return try RedisDurabilityCheck(configuration.redis, patience: patience(configuration), logger: logger)
     }
 
-    private static func places(_ context: RoleContext, _ redisLog: RedisLog) throws -> PlaceRuleCheck? {
+    private static func places(_ context: RoleContext, _ redisLog: RedisLog) throws -> TokenLayoutCheck? {
         guard context.configuration.worker.tokenState else { return nil }
-        return try PlaceRuleCheck(
+        return try TokenLayoutCheck(
             context,
             patience: patience(context.configuration),
             report: redisLog.makeClient()
@@ -272,7 +272,7 @@ package final class WorkerRole: Role {
         )
         let redis = redis.map { RedisCluster(configuration: $0, eventLoop: eventLoop) }
         let clock = { MonotonicTime(eventLoop.now) }
-        let tokens = redis.map { TokenTable(TimedRedis($0, clock: clock), places?.rule) }
+        let tokens = redis.map { TokenTable(TimedRedis($0, clock: clock), places?.layout) }
         let missing = MissingCertificates(
             tokens: tokens,
             grace: context.configuration.worker.certificateGrace,

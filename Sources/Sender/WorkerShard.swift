@@ -148,9 +148,9 @@ package final class WorkerShard {
     func redisConnected() { stages.lookup.redisConnected() }
 
     /// Redis has told where tokens lie, later than the shard's start.
-    func use(_ rule: PlaceRule) {
+    func use(_ layout: TokenLayout) {
         guard !isStopped else { return }
-        clients.tokens?.rule = rule
+        clients.tokens?.layout = layout
         stages.lookup.publishAvailability()
         if isRedisReady == true { redisConnected() }
     }

@@ -28,8 +28,8 @@ struct LayoutTests {
 
     @Test("A token lies where the pipeline looks for it")
     func place() throws {
-        let rule = try #require(PlaceRule(text: BENCH_RULE))
-        #expect(PlaceRule.name == Array(BENCH_RULE_KEY.utf8))
+        let layout = try #require(TokenLayout(text: BENCH_RULE))
+        #expect(TokenLayout.name == Array(BENCH_RULE_KEY.utf8))
         let keys = TokenKeys(environment: "sandbox", bundleID: "com.example")
         for index in 0..<100 {
             var token = [UInt8](repeating: 0, count: BENCH_TOKEN_BYTES)
@@ -38,12 +38,12 @@ struct LayoutTests {
             var field = [UInt8](repeating: 0, count: BENCH_FIELD_BYTES)
             let prefix = bench_state_key_prefix("sandbox", "com.example", &key)
             let count = bench_state_key(&key, prefix, token, &field)
-            let place = rule.place(of: token)
+            let place = layout.place(of: token)
             let bucket = TokenBuckets.index(hash: place.hash, count: BENCH_BUCKETS)
-            #expect(Array(key[..<count]) == keys.bucket(bucket, tag: place.tag, rule.layout))
-            #expect(field == rule.field(of: token))
+            #expect(Array(key[..<count]) == keys.bucket(bucket, tag: place.tag))
+            #expect(field == layout.field(of: token))
             let length = bench_directory_key("sandbox", "com.example", UInt32(place.tag), &key)
-            #expect(Array(key[..<length]) == keys.directory(tag: place.tag, rule.layout))
+            #expect(Array(key[..<length]) == keys.directory(tag: place.tag))
         }
     }
 

@@ -71,13 +71,13 @@ final class ChaosServers {
         }
     }
 
-    /// Writes the rule by which tokens lie, for an installation that has none.
-    func write(_ rule: PlaceRule) throws {
+    /// Writes the layout by which tokens lie, for an installation that has none.
+    func write(_ layout: TokenLayout) throws {
         let url = pipeline.redisURL.split(separator: ",").first.map(String.init) ?? ""
-        let words = ["SET", String(decoding: PlaceRule.name, as: UTF8.self), rule.text, "NX"]
+        let words = ["SET", String(decoding: TokenLayout.name, as: UTF8.self), layout.text, "NX"]
         // Of a cluster's servers, the one that has the key.
         let answer = try RedisNode.redisCLI(["-c", "-u", url] + words)
-        guard answer.hasPrefix("OK") else { throw ChaosError("Redis does not take the rule for tokens: \(answer)") }
+        guard answer.hasPrefix("OK") else { throw ChaosError("Redis does not take the layout for tokens: \(answer)") }
     }
 
     func stopRedis() {

@@ -17,7 +17,7 @@ struct CommitHistory: Sendable {
             if let laggard = laggard(topic) {
                 return position.offset < laggard.cursor || laggard.done.contains(position)
             }
-            return position.offset < offset || metadata.doneOfAll.contains(position)
+            return position.offset < offset
         }
 
         /// The notification is behind its topic's cursor, which never goes back. Marks may: they take the room that the

@@ -73,11 +73,11 @@ final class TokenTrial {
             try servers.pipeline.tokens(of: $0, first: 0, count: ChaosServers.devices)
         }
         // The first role would make one up, and nobody could tell slots before.
-        let rule = PlaceRule.keyed(SipHash(low: seed, high: ~seed))
-        try servers.write(rule)
+        let layout = TokenLayout(SipHash(low: seed, high: ~seed))
+        try servers.write(layout)
         let slots = zip(Self.topics, tokens).map { topic, tokens in
             let keys = TokenTable.Space(environment: Self.environment, bundleID: topic).keys
-            return tokens.map { Int(keys.slot(tag: rule.place(of: $0).tag).number) }
+            return tokens.map { Int(keys.slot(tag: layout.place(of: $0).tag).number) }
         }
         let moving = Set(slots.flatMap { $0.prefix(Self.movingDevices) })
         movingSlots = moving.sorted()

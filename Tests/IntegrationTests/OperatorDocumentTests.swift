@@ -52,11 +52,9 @@ extension IntegrationTests {
                 try session.showCertificatesAndTopics()
                 try session.setLevers()
                 try session.manageChannels()
-                // Tokens as an older version left them: the installation stays with layout 2 until it is changed.
-                try session.shell.paste("redis-cli -p \(session.redisPort) HSET 't2:{a:b:00}:0' token record")
                 try session.startRoles()
                 try session.manageTokens()
-                try session.changeLayout()
+                try session.changeTokenKey()
                 let forgotten = session.left.filter { left in !Self.notRun.contains { left.hasPrefix($0) } }
                 #expect(forgotten.isEmpty, "neither run nor named as not run")
                 #expect(try session.shell.leave() == 0)
@@ -207,8 +205,8 @@ private final class Session {
         #expect(forgotten == ["forgot 1 token of \(news) in sandbox; something was known of 1"])
     }
 
-    /// With the tokens of an older version, as the document leads from layout 2 to the other.
-    func changeLayout() throws {
+    /// As the document leads from one key of the tokens' places to another.
+    func changeTokenKey() throws {
         let stop = "kill $(jobs -p); wait"
         try shell.paste(stop)
         try type("belfry tokens export")

@@ -50,7 +50,7 @@ struct ModelPartition {
         -> Bool
     {
         guard let named = metadata.laggards.first(where: { $0.topic == record.topic }) else {
-            return record.offset < position.offset || metadata.doneOfAll.contains(record.position(token))
+            return record.offset < position.offset
         }
         return record.offset < named.cursor || named.done.contains(record.position(token))
     }
@@ -128,7 +128,7 @@ struct ModelAssignment {
         liveNext = record.offset + 1
         var feed =
             feeds[record.topic]
-            ?? Feed(ledger: TopicLedger(doneBelow: doneBelow, alreadyDone: metadata.doneOfAll), through: doneBelow - 1)
+            ?? Feed(ledger: TopicLedger(doneBelow: doneBelow, alreadyDone: DoneRanges()), through: doneBelow - 1)
         if record.offset >= feed.ledger.doneBelow {
             if feed.ledger.isLive, admits(record.topic) {
                 take(record, &feed, partition)

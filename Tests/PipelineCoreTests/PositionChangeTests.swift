@@ -21,13 +21,6 @@ struct PositionChangeTests {
         #expect(after == metadata([(news, 10, [12..<14])]))
     }
 
-    @Test("Done ranges of all topics together do not outlive their offset")
-    func formerRanges() throws {
-        let before = try PositionMetadata(decoding: "1;0.0-2.0", committedOffset: 10)
-        #expect(!before.doneOfAll.isEmpty)
-        #expect(before.moved(to: 10) == PositionMetadata())
-    }
-
     @Test("A cursor moved ahead keeps what is done beyond it and touches no other topic")
     func cursorAhead() throws {
         let before = metadata([(news, 10, [12..<14, 20..<25]), (chat, 40, [45..<46])])

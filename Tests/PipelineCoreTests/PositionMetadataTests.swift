@@ -209,22 +209,15 @@ import Testing
     @Test("An empty text is missing, and a version that this program does not know is said to be so")
     func versions() {
         #expect(throws: DecodingError.missing) { try PositionMetadata(decoding: "", committedOffset: 5) }
-        for text in ["2;", "5;AAAAAAAAAAAAAAA", "3", "4", "x", "33;", " 3;", "10;1.0-1.0", ";"] {
+        for text in ["1;", "1;0.0-1.0", "2;", "5;AAAAAAAAAAAAAAA", "3", "4", "x", "33;", " 3;", "10;1.0-1.0", ";"] {
             #expect(throws: DecodingError.unknownVersion) { try PositionMetadata(decoding: text, committedOffset: 5) }
         }
-    }
-
-    @Test("Version 1 is done ranges of all topics")
-    func versionOne() throws {
-        let told = try PositionMetadata(decoding: "1;0.2-1.0,z.14-10.1", committedOffset: 1000)
-        #expect(told.laggards.isEmpty)
-        #expect(told.doneOfAll == runs((1000, 2, 1001, 0), (1036, 40, 1072, 1)))
     }
 
     @Test(
         "A malformed text is never half believed",
         arguments: [
-            "1;", "1;0.0", "3;A", "3;AAAAAAAAAAAAAA", "3;AAAAAAAAAAAAAAAA", "3;AAAAAAAAAAAAAA*", "3;AAAAAAAAAAAAAAé",
+            "3;A", "3;AAAAAAAAAAAAAA", "3;AAAAAAAAAAAAAAAA", "3;AAAAAAAAAAAAAA*", "3;AAAAAAAAAAAAAAé",
             // The low half has 40 bits in 42; one topic twice; runs of nobody, without index, without runs, wrong runs.
             "3;AAAAAAAA_AAAAAA", "3;AAAAAAAAAAAAAAAAAAAAAAAAAAAAAB", "3;;0:0.0-0.1", "3;AAAAAAAAAAAAAAA;1:0.0-0.1",
             "3;AAAAAAAAAAAAAAA;-1:0.0-0.1", "3;AAAAAAAAAAAAAAA;:0.0-0.1",

@@ -11,24 +11,22 @@ import TestSupport
 final class TokenStore: Sendable {
     static let environment = "sandbox"
     static let bundleID = "com.example.news"
-    /// The rule by which tokens lie in the tests' servers.
-    static let rule: PlaceRule = {
-        guard let rule = PlaceRule(text: "3 000102030405060708090a0b0c0d0e0f") else { preconditionFailure("a rule") }
-        return rule
+    /// The layout of tokens in the tests' servers.
+    static let layout: TokenLayout = {
+        guard let layout = TokenLayout(text: "3 000102030405060708090a0b0c0d0e0f") else { preconditionFailure() }
+        return layout
     }()
 
     let eventLoop: any EventLoop
     private let clients: NIOLoopBoundBox<Clients>
-    private let rule: PlaceRule
 
     struct Clients {
         var redis: any RedisPipeline
         var table: TokenTable
     }
 
-    /// - Parameter rule: written where there is none, as the first role of an installation does.
-    convenience init(port: Int, _ rule: PlaceRule = TokenStore.rule) async throws {
-        try await self.init(rule) { eventLoop in
+    convenience init(port: Int) async throws {
+        try await self.init { eventLoop in
             RedisConnection(
                 configuration: .init(endpoint: RedisEndpoint(host: "127.0.0.1", port: port)),
                 eventLoop: eventLoop
@@ -44,7 +42,7 @@ final class TokenStore: Sendable {
     /// - Parameter ports: of servers of a cluster.
     convenience init(ports: [Int], commandTimeout: TimeAmount = .minutes(1)) async throws {
         let seeds = ports.map { RedisEndpoint(host: "127.0.0.1", port: $0) }
-        try await self.init(Self.rule) { eventLoop in
+        try await self.init { eventLoop in
             let configuration = RedisCluster.Configuration(seeds: seeds) { endpoint in
                 var configuration = RedisConnection.Configuration(endpoint: endpoint)
                 configuration.commandTimeout = commandTimeout
@@ -54,22 +52,20 @@ final class TokenStore: Sendable {
         }
     }
 
+    /// Writes the layout where there is none, as the first role of an installation does.
+    ///
     /// - Parameter connect: makes a client on its event loop.
-    private init(
-        _ rule: PlaceRule,
-        _ connect: @escaping @Sendable (any EventLoop) -> any RedisPipeline
-    ) async throws {
-        self.rule = rule
+    private init(_ connect: @escaping @Sendable (any EventLoop) -> any RedisPipeline) async throws {
         let eventLoop = MultiThreadedEventLoopGroup.singleton.any()
         self.eventLoop = eventLoop
         clients = try await eventLoop.submit {
             let redis = connect(eventLoop)
             redis.start()
-            return NIOLoopBoundBox(Clients(redis: redis, table: TokenTable(redis, rule)), eventLoop: eventLoop)
+            return NIOLoopBoundBox(Clients(redis: redis, table: TokenTable(redis, Self.layout)), eventLoop: eventLoop)
         }.get()
         let written: [Result<Void, RedisError>] = try await collect(1) { clients, answer in
-            clients.redis.send(slot: PlaceRule.slot) {
-                rule.writeCreation(into: &$0)
+            clients.redis.send(slot: TokenLayout.slot) {
+                Self.layout.writeCreation(into: &$0)
             } _: { result in
                 answer(0, result.map { _ in })
             }
@@ -106,7 +102,7 @@ final class TokenStore: Sendable {
                     let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: token.count, alignment: 1)
                     bytes.copyBytes(from: token)
                     let place = UnsafeRawBufferPointer(bytes)
-                    clients.table.look(up: place, checksum: CRC32.checksum(place), in: space) { result in
+                    clients.table.look(up: place, in: space) { result in
                         answer(index, result.map { $0.flatMap { TokenRecord($0) } })
                         bytes.deallocate()
                     }
@@ -117,7 +113,7 @@ final class TokenStore: Sendable {
 
     /// Sets a token's value as it is, while its tag has one bucket.
     func set(_ token: [UInt8], _ value: [UInt8]) async throws {
-        _ = try await bytes(Array("HSET".utf8), bucket(of: token), rule.field(of: token), value)
+        _ = try await bytes(Array("HSET".utf8), bucket(of: token), Self.layout.field(of: token), value)
     }
 
     /// Puts a value of another type in the place of a token's bucket, while its tag has one bucket.
@@ -128,7 +124,7 @@ final class TokenStore: Sendable {
     /// The key of a token's bucket, while its tag has one.
     func bucket(of token: [UInt8]) -> [UInt8] {
         TokenKeys(environment: Self.environment, bundleID: Self.bundleID)
-            .bucket(0, tag: rule.place(of: token).tag, rule.layout)
+            .bucket(0, tag: Self.layout.place(of: token).tag)
     }
 
     /// The raw value of a key; nil if it does not exist.

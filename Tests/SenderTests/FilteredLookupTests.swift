@@ -26,13 +26,12 @@ struct FilteredLookupTests {
         private let partition = PartitionAssignment(
             place: KafkaTopicPartition(topic: "push.requests", partition: 0),
             doneBelow: 0,
-            doneOfAll: DoneRanges(),
             table: FeedTable(),
             budget: ShardMemory(MemoryBudget(limitBytes: .max, topicLimitBytes: .max))
         )
 
-        /// - Parameter rule: nil: Redis was away when the worker began, which only one does that sends without it.
-        init(memoryBytes: Int = .max, rule: PlaceRule? = .unkeyed) throws {
+        /// - Parameter layout: nil: Redis was away when the worker began, which only one does that sends without it.
+        init(memoryBytes: Int = .max, layout: TokenLayout? = TokenStore.layout) throws {
             redis = ScriptedRedis(on: eventLoop)
             redis.isMute = true
             filters = DeadTokenSets(
@@ -44,12 +43,12 @@ struct FilteredLookupTests {
             ) { _, _ in true }
             var configuration = BelfryConfiguration()
             configuration.environments = [EnvironmentSettings(name: TokenStore.environment, gateways: [])]
-            if rule == nil { configuration.redis.whenAway = .send }
+            if layout == nil { configuration.redis.whenAway = .send }
             shard = WorkerShard.scripted(
                 ScriptedGroup(),
                 configuration: configuration,
                 redis: redis,
-                rule: rule,
+                layout: layout,
                 filters: filters,
                 on: eventLoop
             )
@@ -261,7 +260,7 @@ struct FilteredLookupTests {
         bench.wait(.seconds(1))
         bench.redis.room = .max
         #expect(bench.askAgain() == 1)
-        #expect(bench.redis.directoryQuestions == 3, "once with each batch, for none of the tokens is known")
+        #expect(bench.redis.directoryQuestions == 5 + 4 + 1, "once for each tag, for none of the tokens is known")
         #expect(bench.lookup.count == 0 && bench.shard.stages.counters.sent == 5, "it has gone on")
         #expect(batch.verdicts == Array(repeating: .sends, count: 5))
     }
@@ -280,7 +279,7 @@ struct FilteredLookupTests {
 
     @Test("Until Redis tells where tokens lie nothing is asked, and sending goes on; then it is asked for tokens")
     func unknownPlaces() throws {
-        let bench = try Bench(rule: nil)
+        let bench = try Bench(layout: nil)
         defer { bench.shard.leave() }
         #expect(bench.asked(for: 1, 2) == 0)
         #expect(bench.lookup.takeKnown() == nil, "it may still come")
@@ -293,16 +292,16 @@ struct FilteredLookupTests {
         bench.shard.redisConnected()
         #expect(bench.isRedisAway && bench.asked(for: 4) == 0)
         #expect(bench.lookup.takeKnown()?.batch.isWithoutState == true)
-        bench.shard.use(.unkeyed)
+        bench.shard.use(TokenStore.layout)
         #expect(!bench.isRedisAway && bench.asked(for: 5) == 1)
     }
 
     @Test("Until Redis tells where tokens lie it counts as away for all stages, also if no look-up waited for it")
     func unknownPlacesDownstream() throws {
-        let bench = try Bench(rule: nil)
+        let bench = try Bench(layout: nil)
         defer { bench.shard.leave() }
         #expect(bench.isRedisAway)
-        bench.shard.use(.unkeyed)
+        bench.shard.use(TokenStore.layout)
         #expect(!bench.isRedisAway)
     }
 

@@ -41,7 +41,6 @@ final class IntakeBench {
         partition = PartitionAssignment(
             place: KafkaTopicPartition(topic: Self.requests, partition: 3),
             doneBelow: 0,
-            doneOfAll: DoneRanges(),
             table: feeds,
             budget: ShardMemory(settings.memory)
         )

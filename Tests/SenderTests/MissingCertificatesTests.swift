@@ -26,7 +26,7 @@ import Testing
         on eventLoop: EmbeddedEventLoop
     ) -> MissingCertificates {
         MissingCertificates(
-            tokens: redis.map { TokenTable($0, .unkeyed) },
+            tokens: redis.map { TokenTable($0, TokenStore.layout) },
             grace: .seconds(3600),
             eventLoop: eventLoop,
             unixMilliseconds: { 1_700_000_000_000 },
@@ -109,7 +109,7 @@ import Testing
             self.store = store
             missing = try await store.table { [eventLoop = store.eventLoop] table, completion in
                 let missing = MissingCertificates(
-                    tokens: TokenTable(RefusingRedis(table.redis, refusing), TokenStore.rule),
+                    tokens: TokenTable(RefusingRedis(table.redis, refusing), TokenStore.layout),
                     grace: .seconds(3600),
                     eventLoop: eventLoop,
                     unixMilliseconds: { 1_700_000_000_000 + seconds * 1000 },
@@ -232,10 +232,10 @@ import Testing
             _ = try await Worker(store).verdict()
             let keys = TokenKeys(environment: Self.environment, bundleID: Self.bundleID)
             let set = Array("SET".utf8)
-            _ = try await store.command(set, keys.directory(tag: 255, .keyed), Array("11".utf8))
+            _ = try await store.command(set, keys.directory(tag: 255), Array("11".utf8))
             #expect(try await Worker(store, ahead: 4000).verdict() == .giveUp)
             let record: [UInt8] = [0, 5, 0, 0, 0]
-            _ = try await store.bytes(Array("HSET".utf8), keys.bucket(10, tag: 255, .keyed), [7], record)
+            _ = try await store.bytes(Array("HSET".utf8), keys.bucket(10, tag: 255), [7], record)
             #expect(try await Worker(store, ahead: 4000).verdict() == .waits)
         }
     }
@@ -245,12 +245,12 @@ import Testing
         try await withTokenStore { store async throws in
             _ = try await Worker(store).verdict()
             let keys = TokenKeys(environment: Self.environment, bundleID: Self.bundleID)
-            _ = try await store.command(Array("SET".utf8), keys.directory(tag: 3, .keyed), Array("5000".utf8))
+            _ = try await store.command(Array("SET".utf8), keys.directory(tag: 3), Array("5000".utf8))
             #expect(try await Worker(store, ahead: 4000).verdict() == .waits)
-            _ = try await store.command(Array("DEL".utf8), keys.directory(tag: 3, .keyed))
+            _ = try await store.command(Array("DEL".utf8), keys.directory(tag: 3))
             #expect(try await Worker(store, ahead: 4000).verdict() == .giveUp)
             for record in [[64, 0, 0, 0, 0], [0, 0]] as [[UInt8]] {
-                _ = try await store.bytes(Array("HSET".utf8), keys.bucket(0, tag: 3, .keyed), [7], record)
+                _ = try await store.bytes(Array("HSET".utf8), keys.bucket(0, tag: 3), [7], record)
                 #expect(try await Worker(store, ahead: 4000).verdict() == .waits)
             }
         }

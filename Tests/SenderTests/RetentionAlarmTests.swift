@@ -44,7 +44,6 @@ struct RetentionAlarmTests {
         let partition = PartitionAssignment(
             place: KafkaTopicPartition(topic: "push.requests", partition: 0),
             doneBelow: 0,
-            doneOfAll: DoneRanges(),
             table: FeedTable(),
             budget: ShardMemory(MemoryBudget(limitBytes: .max, topicLimitBytes: .max))
         )

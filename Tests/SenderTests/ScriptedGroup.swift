@@ -8,6 +8,7 @@ import PushTopics
 import TokenState
 
 @testable import KafkaClient
+@testable import PipelineTestSupport
 @testable import Sender
 
 /// A member of a group that remembers what a shard answers. Questions are answered when the event loop runs.
@@ -249,7 +250,7 @@ extension WorkerShard {
         configuration: BelfryConfiguration = BelfryConfiguration(),
         producer: ScriptedProducer = ScriptedProducer(),
         redis: (any RedisPipeline)? = nil,
-        rule: PlaceRule? = .unkeyed,
+        layout: TokenLayout? = TokenStore.layout,
         filters: DeadTokenSets? = nil,
         gateways: (any GatewayConnectors)? = nil,
         reader: ScriptedReader = ScriptedReader(),
@@ -273,7 +274,7 @@ extension WorkerShard {
             clients: Clients(
                 consumer: group,
                 producer: producer,
-                tokens: redis.map { TokenTable($0, rule) },
+                tokens: redis.map { TokenTable($0, layout) },
                 connectors: gateways ?? MemoryGateway(eventLoop),
                 makeReader: { reader },
                 filters: filters,

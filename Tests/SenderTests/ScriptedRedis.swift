@@ -145,7 +145,7 @@ final class ScriptedRedis: RedisPipeline {
     var badge: UInt32? { badgeKeys.first.map { badges.number($0) } }
 
     private static func asksForDirectory(_ words: [[UInt8]]) -> Bool {
-        words.dropFirst().contains { $0.starts(with: Array("n2:{".utf8)) }
+        words.dropFirst().contains { $0.starts(with: Array("n3:{".utf8)) }
     }
 
     private func refuse(_ error: RedisError, _ completion: @escaping RedisConnection.Completion) {

@@ -8,6 +8,7 @@ import RedisClient
 import Testing
 import TokenState
 
+@testable import PipelineTestSupport
 @testable import Sender
 
 @Suite("A shard whose start fails", .timeLimit(.minutes(1)))
@@ -33,7 +34,7 @@ struct StartFailureTests {
                 clients: WorkerShard.Clients(
                     consumer: consumer,
                     producer: producer,
-                    tokens: TokenTable(redis, .unkeyed),
+                    tokens: TokenTable(redis, TokenStore.layout),
                     connectors: MemoryGateway(eventLoop),
                     makeReader: { () throws(KafkaError) in try KafkaReader(properties: properties) },
                     filters: nil

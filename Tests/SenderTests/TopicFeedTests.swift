@@ -25,7 +25,6 @@ import Testing
             partition = PartitionAssignment(
                 place: KafkaTopicPartition(topic: "records", partition: 0),
                 doneBelow: 0,
-                doneOfAll: DoneRanges(),
                 table: table,
                 budget: memory
             )
@@ -68,7 +67,6 @@ import Testing
         let partition = PartitionAssignment(
             place: KafkaTopicPartition(topic: "records", partition: 0),
             doneBelow: 6,
-            doneOfAll: DoneRanges(),
             isMixed: true,
             table: bench.table,
             budget: bench.memory
@@ -144,7 +142,6 @@ import Testing
         let partition = PartitionAssignment(
             place: KafkaTopicPartition(topic: "records", partition: 0),
             doneBelow: 0,
-            doneOfAll: DoneRanges(),
             table: table,
             budget: ShardMemory(MemoryBudget(limitBytes: .max, topicLimitBytes: .max))
         )
@@ -275,7 +272,6 @@ import Testing
         let partition = PartitionAssignment(
             place: KafkaTopicPartition(topic: "records", partition: 0),
             doneBelow: 10,
-            doneOfAll: DoneRanges(),
             table: FeedTable(),
             budget: ShardMemory(MemoryBudget(limitBytes: .max, topicLimitBytes: .max))
         )

@@ -58,7 +58,7 @@ final class SimulatedWorker {
         world.note(.started, slot, number, "\(name) starts")
         let pipeline = SimulatedPipeline(worker: self, loop: loop)
         self.pipeline = pipeline
-        let tokens = TokenTable(pipeline, World.rule)
+        let tokens = TokenTable(pipeline, World.layout)
         if world.plan.options.filterMaxAge > 0 { follower = SimulatedFollower(world: world, shard: loop) }
         let shard = WorkerShard(
             world.settings(

@@ -26,7 +26,7 @@ extension World {
     /// A bundle without certificate.
     static let uncertified = "com.example.stranger"
     /// The rule by which tokens lie in Redis.
-    static let rule = PlaceRule.keyed(SipHash(low: 1, high: 2))
+    static let layout = TokenLayout(SipHash(low: 1, high: 2))
     static let logger = Logger(label: "simulation") { _ in SwiftLogNoOpLogHandler() }
     /// Shortest wait after a failed connection.
     static let backoffFloor = VirtualTime.milliseconds(100)
@@ -38,7 +38,7 @@ extension World {
     /// Fewer than a token may have.
     static let badTokenBytes = 5
     /// Of a token's field in its bucket.
-    static let fieldBytes = rule.layout.fieldPrefixBytes + tokenBytes
+    static let fieldBytes = TokenPlace.hashBytes + tokenBytes
     /// Answers of a topic before its gateway is judged.
     static let tokenSample = 6
 
@@ -107,7 +107,7 @@ extension World {
     }
 
     private static func redisKey(of token: [UInt8], _ keys: TokenKeys) -> [UInt8] {
-        keys.bucket(0, tag: rule.place(of: token).tag, rule.layout) + rule.field(of: token)
+        keys.bucket(0, tag: layout.place(of: token).tag) + layout.field(of: token)
     }
 
     /// The topic of a bundle; nil: it is not of this world.
@@ -119,7 +119,7 @@ extension World {
         let key = FingerprintKey(.badge, environment: environment, bundleID: bundles[place(ofToken: ordinal).topic])
         let fingerprint = token.withUnsafeBytes { RequestFingerprint(token: $0, key: RequestFingerprint.tokenKey) }
         return [UInt8](unsafeUninitializedCapacity: key.count) { room, count in
-            key.write(fingerprint, tag: rule.place(of: token).tag, into: UnsafeMutableRawBufferPointer(room))
+            key.write(fingerprint, tag: layout.place(of: token).tag, into: UnsafeMutableRawBufferPointer(room))
             count = key.count
         }
     }

@@ -39,7 +39,7 @@ final class ApplierBench {
         }
         applier = RecordApplier(
             eventLoop: eventLoop,
-            clients: .init(consumer: member, producer: producer, redis: redis, rule: .unkeyed, clock: clock),
+            clients: .init(consumer: member, producer: producer, redis: redis, layout: TokenStore.layout, clock: clock),
             source: ScriptedMember.topic,
             names: TopicNames(),
             batchLimit: 100,

@@ -90,7 +90,7 @@ final class ApplierProbe: Sendable {
             )
             let applier = RecordApplier(
                 eventLoop: eventLoop,
-                clients: .init(consumer: consumer, producer: producer, redis: redis, rule: TokenStore.rule),
+                clients: .init(consumer: consumer, producer: producer, redis: redis, layout: TokenStore.layout),
                 source: topic,
                 names: TopicNames(),
                 batchLimit: 100,

@@ -77,7 +77,7 @@ import Testing
                 let sweep = RetentionSweep(
                     eventLoop: eventLoop,
                     redis: redis,
-                    places: TokenStore.rule,
+                    places: TokenStore.layout,
                     tombstones: tombstones,
                     settings: settings,
                     limits: .init(lease: .seconds(3), pause: .hours(1), retry: .milliseconds(20), attempts: 2),

@@ -6,6 +6,7 @@ import RedisClient
 import Testing
 import TokenState
 
+@testable import PipelineTestSupport
 @testable import TokenRoles
 
 /// Starts that fail half-way: clients that nobody closes would trap when they are let go.
@@ -33,7 +34,12 @@ struct StartFailureTests {
             let consumer = try KafkaConsumer(properties: Self.properties, group: "g", topics: ["t"])
             let producer = try KafkaProducer(properties: Self.properties)
             let redis = Self.redis(on: eventLoop)
-            let clients = RecordApplier.Clients(consumer: consumer, producer: producer, redis: redis, rule: .unkeyed)
+            let clients = RecordApplier.Clients(
+                consumer: consumer,
+                producer: producer,
+                redis: redis,
+                layout: TokenStore.layout
+            )
             redis.start()
             // The only failure that can be had at will: a closed client does not start.
             producer.close()

@@ -236,13 +236,13 @@ import Testing
                 let table = TokenTable(clients.redis, nil)
                 let space = table.space(environment: TokenStore.environment, bundleID: TokenStore.bundleID)
                 Self.token.withUnsafeBytes { token in
-                    table.changeBadge(of: token, checksum: 0, in: space, .add(1), mark: TokenStore.mark(1)) {
+                    table.changeBadge(of: token, in: space, .add(1), mark: TokenStore.mark(1)) {
                         answer(0, $0.map { $0 })
                     }
-                    table.takeBackBadge(of: token, checksum: 0, in: space, mark: TokenStore.mark(1)) {
+                    table.takeBackBadge(of: token, in: space, mark: TokenStore.mark(1)) {
                         answer(1, $0.map { nil })
                     }
-                    table.badge(of: token, checksum: 0, in: space) { answer(2, $0) }
+                    table.badge(of: token, in: space) { answer(2, $0) }
                 }
             }
             for answer in answers {
@@ -335,9 +335,8 @@ extension TokenStore {
         try await table { table, completion in
             let space = table.space(environment: Self.environment, bundleID: Self.bundleID)
             token.withUnsafeBytes {
-                let checksum = CRC32.checksum($0)
                 let mark = Self.mark(mark, claimedAt: claimedAt)
-                table.changeBadge(of: $0, checksum: checksum, in: space, change, mark: mark, completion)
+                table.changeBadge(of: $0, in: space, change, mark: mark, completion)
             }
         }
     }
@@ -346,9 +345,8 @@ extension TokenStore {
         try await table { table, completion in
             let space = table.space(environment: Self.environment, bundleID: Self.bundleID)
             token.withUnsafeBytes {
-                let checksum = CRC32.checksum($0)
                 let mark = Self.mark(mark, claimedAt: claimedAt)
-                table.takeBackBadge(of: $0, checksum: checksum, in: space, mark: mark, completion)
+                table.takeBackBadge(of: $0, in: space, mark: mark, completion)
             }
         }
     }
@@ -356,7 +354,7 @@ extension TokenStore {
     func badge(_ token: [UInt8]) async throws -> UInt32? {
         try await table { table, completion in
             let space = table.space(environment: Self.environment, bundleID: Self.bundleID)
-            token.withUnsafeBytes { table.badge(of: $0, checksum: CRC32.checksum($0), in: space, completion) }
+            token.withUnsafeBytes { table.badge(of: $0, in: space, completion) }
         }
     }
 
@@ -367,7 +365,7 @@ extension TokenStore {
             token.withUnsafeBytes { bytes in
                 key.write(
                     RequestFingerprint(token: bytes, key: RequestFingerprint.tokenKey),
-                    tag: Self.rule.place(of: token).tag,
+                    tag: Self.layout.place(of: token).tag,
                     into: UnsafeMutableRawBufferPointer(room)
                 )
             }

@@ -14,19 +14,16 @@ import Testing
         var tombstoned_at: UInt32
     }
 
-    @Test(
-        "The reader that the documentation shows finds every token, and what it says of it, in many buckets",
-        arguments: [TokenStore.rule, .unkeyed]
-    )
-    func reader(rule: PlaceRule) async throws {
+    @Test("The reader that the documentation shows finds every token, and what it says of it, in many buckets")
+    func reader() async throws {
         let server = try RedisServerProcess()
-        let store = try await TokenStore(port: server.port, rule)
+        let store = try await TokenStore(port: server.port)
         var random = SeededGenerator(seed: 21)
         // Of few tags, so that they have many buckets.
         var tokens: [[UInt8]] = []
         while tokens.count < 1500 {
             let token = random.bytes(random.chance(10) ? 61 : 32)
-            if rule.place(of: token).tag < 2 { tokens.append(token) }
+            if TokenStore.layout.place(of: token).tag < 2 { tokens.append(token) }
         }
         let texts = TokenTexts(locale: "de", timeZone: "Europe/Berlin")
         var changes: [TokenChange] = []
@@ -58,7 +55,7 @@ import Testing
             for answer in try await store.make(part) { _ = try answer.get() }
         }
         let keys = TokenKeys(environment: TokenStore.environment, bundleID: TokenStore.bundleID)
-        let directory = keys.directory(tag: 0, rule.layout)
+        let directory = keys.directory(tag: 0)
         let buckets = Int(try await store.command(Array("GET".utf8), directory) ?? "") ?? 1
         #expect(buckets > 3)
         let answer = try run(port: server.port, tokens: tokens)

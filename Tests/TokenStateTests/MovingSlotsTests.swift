@@ -18,7 +18,7 @@ import Testing
         var tokens: [[UInt8]] = []
         while tokens.count < count {
             let token = generator.bytes(32)
-            if TokenStore.rule.place(of: token).tag == tag { tokens.append(token) }
+            if TokenStore.layout.place(of: token).tag == tag { tokens.append(token) }
         }
         return tokens
     }

@@ -7,7 +7,7 @@ import Testing
 @Suite struct TokenDirectoryTests {
     private static let token = [UInt8](1...32)
     private static let key = TokenKeys(environment: TokenStore.environment, bundleID: TokenStore.bundleID)
-        .directory(tag: TokenStore.rule.place(of: token).tag, .keyed)
+        .directory(tag: TokenStore.layout.place(of: token).tag)
 
     private func directory(in store: TokenStore) async throws -> String? {
         try await store.command(Array("GET".utf8), Self.key)

@@ -9,14 +9,11 @@ import Testing
 
     private func text(_ key: [UInt8]) -> String { String(decoding: key, as: UTF8.self) }
 
-    @Test("A bucket is t2:{environment:bundle:xx}:number, its directory n2:{environment:bundle:xx}; or t3:, n3:")
+    @Test("A bucket is t3:{environment:bundle:xx}:number, its directory n3:{environment:bundle:xx}")
     func layout() {
-        let tag = 0xCB
-        #expect(text(keys.bucket(0, tag: tag, .unkeyed)) == "t2:{sandbox:com.example.news:cb}:0")
-        #expect(text(keys.bucket(1_048_576, tag: tag, .unkeyed)) == "t2:{sandbox:com.example.news:cb}:1048576")
-        #expect(text(keys.directory(tag: tag, .unkeyed)) == "n2:{sandbox:com.example.news:cb}")
-        #expect(text(keys.bucket(10, tag: 5, .keyed)) == "t3:{sandbox:com.example.news:05}:10")
-        #expect(text(keys.directory(tag: 5, .keyed)) == "n3:{sandbox:com.example.news:05}")
+        #expect(text(keys.bucket(0, tag: 0xCB)) == "t3:{sandbox:com.example.news:cb}:0")
+        #expect(text(keys.bucket(1_048_576, tag: 5)) == "t3:{sandbox:com.example.news:05}:1048576")
+        #expect(text(keys.directory(tag: 0xCB)) == "n3:{sandbox:com.example.news:cb}")
     }
 
     @Test("All keys of a tag lie in one slot, which is the one announced, for each of the 256 tags")
@@ -24,12 +21,8 @@ import Testing
         var seen: Set<RedisSlot> = []
         for tag in 0..<TokenKeys.tags {
             let slot = keys.slot(tag: tag)
-            for layout in TokenLayout.allCases {
-                #expect(RedisSlot(key: keys.directory(tag: tag, layout)) == slot)
-                for bucket in [0, 9, 10, 12_345] {
-                    #expect(RedisSlot(key: keys.bucket(bucket, tag: tag, layout)) == slot)
-                }
-            }
+            #expect(RedisSlot(key: keys.directory(tag: tag)) == slot)
+            for bucket in [0, 9, 10, 12_345] { #expect(RedisSlot(key: keys.bucket(bucket, tag: tag)) == slot) }
             seen.insert(slot)
         }
         #expect(seen.count > 240)
@@ -38,10 +31,10 @@ import Testing
     @Test("A bucket's key has the announced length and is written where it is told")
     func lengths() {
         for bucket in [0, 1, 9, 10, 99, 100, 16_777_215] {
-            let key = keys.bucket(bucket, tag: 255, .keyed)
+            let key = keys.bucket(bucket, tag: 255)
             #expect(keys.bucketBytes(bucket) == key.count)
             var buffer = [UInt8](repeating: 0xFF, count: key.count + 1)
-            buffer.withUnsafeMutableBytes { keys.writeBucket(bucket, tag: 255, .keyed, into: $0) }
+            buffer.withUnsafeMutableBytes { keys.writeBucket(bucket, tag: 255, into: $0) }
             #expect(Array(buffer.dropLast()) == key)
             #expect(buffer.last == 0xFF)
         }
@@ -64,15 +57,5 @@ import Testing
             let moved = (UInt32(0)..<2048).count { TokenBuckets.index(hash: $0, count: count + 1) == count }
             #expect(moved > 0)
         }
-    }
-
-    @Test("The hash of layout 2 is the polynomial 65599 of the bytes, modulo 2^24")
-    func hash() {
-        func hash(_ bytes: [UInt8]) -> UInt32 { bytes.withUnsafeBytes { TokenBuckets.polynomial($0) } }
-        #expect(hash([]) == 0)
-        #expect(hash([7]) == 7)
-        #expect(hash([1, 2]) == 65_601)
-        let sum: UInt64 = 255 * 65_599 * 65_599 + 255 * 65_599 + 255
-        #expect(hash([255, 255, 255]) == UInt32(sum % 16_777_216))
     }
 }

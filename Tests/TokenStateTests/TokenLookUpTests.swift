@@ -17,7 +17,7 @@ import Testing
         var tokens: [[UInt8]] = []
         while tokens.count < count {
             let token = random.bytes(32)
-            let place = TokenStore.rule.place(of: token)
+            let place = TokenStore.layout.place(of: token)
             if place.tag == tag, TokenBuckets.index(hash: place.hash, count: 2) == 1 { tokens.append(token) }
         }
         return tokens
@@ -43,7 +43,7 @@ import Testing
         private var memory: [UnsafeMutableRawBufferPointer] = []
 
         init() {
-            table = TokenTable(redis, TokenStore.rule)
+            table = TokenTable(redis, TokenStore.layout)
         }
 
         deinit {
@@ -68,7 +68,7 @@ import Testing
                     bytes.copyBytes(from: token)
                     memory.append(bytes)
                     let view = UnsafeRawBufferPointer(bytes)
-                    lookUps.add(view, checksum: CRC32.checksum(view), in: space, number: number)
+                    lookUps.add(view, in: space, number: number)
                 }
             }
         }
@@ -76,9 +76,9 @@ import Testing
         /// Tokens are in a bucket, and in no other.
         func put(_ tokens: [[UInt8]], intoBucket bucket: Int, tag: Int = TokenLookUpTests.tag) {
             for other in 0...1 {
-                let key = TokenLookUpTests.keys.bucket(other, tag: tag, .keyed)
+                let key = TokenLookUpTests.keys.bucket(other, tag: tag)
                 for token in tokens {
-                    redis.hashes[key, default: [:]][TokenStore.rule.field(of: token)] =
+                    redis.hashes[key, default: [:]][TokenStore.layout.field(of: token)] =
                         other == bucket ? TokenRecord().bytes : nil
                 }
             }
@@ -87,7 +87,7 @@ import Testing
         /// The tag has two buckets, and the tokens are in the second one.
         func split(_ tokens: [[UInt8]]) {
             put(tokens, intoBucket: 1)
-            redis.strings[TokenLookUpTests.keys.directory(tag: TokenLookUpTests.tag, .keyed)] = "2"
+            redis.strings[TokenLookUpTests.keys.directory(tag: TokenLookUpTests.tag)] = "2"
         }
 
         /// Commands of that name so far.

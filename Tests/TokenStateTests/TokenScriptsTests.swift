@@ -274,7 +274,7 @@ import Testing
         try await store.bytes(
             Array("HGET".utf8),
             store.bucket(of: Self.token),
-            TokenStore.rule.field(of: Self.token)
+            TokenStore.layout.field(of: Self.token)
         )
     }
 

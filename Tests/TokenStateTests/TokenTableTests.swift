@@ -11,12 +11,12 @@ import Testing
     private static let tag = 7
 
     /// Tokens of one hash tag.
-    private static func tokens(_ count: Int, seed: UInt64, _ rule: PlaceRule = TokenStore.rule) -> [[UInt8]] {
+    private static func tokens(_ count: Int, seed: UInt64) -> [[UInt8]] {
         var generator = SeededGenerator(seed: seed)
         var tokens: [[UInt8]] = []
         while tokens.count < count {
             let token = (0..<32).map { _ in UInt8.random(in: 0...255, using: &generator) }
-            if rule.place(of: token).tag == tag { tokens.append(token) }
+            if TokenStore.layout.place(of: token).tag == tag { tokens.append(token) }
         }
         return tokens
     }
@@ -28,15 +28,12 @@ import Testing
 
     private func registrations(_ records: [TokenRecord?]) -> [UInt32] { records.map { $0?.registeredAt ?? 0 } }
 
-    @Test(
-        "Buckets are split as a bundle grows, and every token is found, by those who saw none of it too",
-        arguments: [TokenStore.rule, .unkeyed]
-    )
-    func growth(rule: PlaceRule) async throws {
+    @Test("Buckets are split as a bundle grows, and every token is found, by those who saw none of it too")
+    func growth() async throws {
         let server = try RedisServerProcess()
-        let writer = try await TokenStore(port: server.port, rule)
-        let reader = try await TokenStore(port: server.port, rule)
-        let tokens = Self.tokens(3000, seed: 1, rule)
+        let writer = try await TokenStore(port: server.port)
+        let reader = try await TokenStore(port: server.port)
+        let tokens = Self.tokens(3000, seed: 1)
         let expected = (1...3000).map(UInt32.init)
         // Both have looked at the tag while it had one bucket.
         #expect(try await reader.lookUps([tokens[0]]) == [nil])
@@ -48,42 +45,21 @@ import Testing
             let store = chunk % 1000 == 0 ? writer : reader
             for answer in try await store.make(part) { _ = try answer.get() }
         }
-        let directory = Self.keys.directory(tag: Self.tag, rule.layout)
+        let directory = Self.keys.directory(tag: Self.tag)
         let count = try #require(try await writer.command(Array("GET".utf8), directory))
         let buckets = try #require(Int(count))
         #expect((3000 / TokenBuckets.splitAbove...3000 / 32).contains(buckets))
         for bucket in 0..<buckets {
-            let key = Self.keys.bucket(bucket, tag: Self.tag, rule.layout)
+            let key = Self.keys.bucket(bucket, tag: Self.tag)
             #expect(try await writer.command(Array("OBJECT".utf8), Array("ENCODING".utf8), key) == "listpack")
         }
         #expect(registrations(try await writer.lookUps(tokens)) == expected)
         #expect(registrations(try await reader.lookUps(tokens)) == expected)
-        let newcomer = try await TokenStore(port: server.port, rule)
+        let newcomer = try await TokenStore(port: server.port)
         #expect(registrations(try await newcomer.lookUps(tokens)) == expected)
         #expect(registrations(try await newcomer.records(tokens)) == expected)
-        #expect(try await newcomer.lookUps(Self.tokens(50, seed: 2, rule)).allSatisfy { $0 == nil })
+        #expect(try await newcomer.lookUps(Self.tokens(50, seed: 2)).allSatisfy { $0 == nil })
         for store in [writer, reader, newcomer] { try await store.close() }
-    }
-
-    @Test("Tokens that somebody made for one bucket lie in it without a key; with one they lie in many small ones")
-    func crafted() async throws {
-        // So few that no split divides their bucket: all of them agree in eight bits of the hash.
-        let tokens = CraftedTokens.make(300, tag: Self.tag)
-        func largest(_ rule: PlaceRule) async throws -> Int {
-            let server = try RedisServerProcess()
-            let store = try await TokenStore(port: server.port, rule)
-            // One after the other, so that splits keep up.
-            for token in tokens { _ = try await store.make([.of(token, .register(at: 1, TokenTexts()))])[0].get() }
-            try await store.close()
-            let script = """
-                local most = 0
-                for _, key in ipairs(redis.call('KEYS', 't*')) do most = math.max(most, redis.call('HLEN', key)) end
-                return most
-                """
-            return Int(try server.command("EVAL", script, "0").filter(\.isNumber)) ?? 0
-        }
-        #expect(try await largest(.unkeyed) == 300)
-        #expect(try await largest(TokenStore.rule) < 20)
     }
 
     @Test("Of two who split at once one does, and no token is lost or doubled")
@@ -126,13 +102,13 @@ import Testing
     /// Tokens in all buckets, counted while none is split: the last splits may still be under way.
     private func total(in store: TokenStore) async throws -> Int {
         func buckets() async throws -> Int {
-            Int(try await store.command(Array("GET".utf8), Self.keys.directory(tag: Self.tag, .keyed)) ?? "") ?? 1
+            Int(try await store.command(Array("GET".utf8), Self.keys.directory(tag: Self.tag)) ?? "") ?? 1
         }
         while true {
             let count = try await buckets()
             var total = 0
             for bucket in 0..<count {
-                let key = Self.keys.bucket(bucket, tag: Self.tag, .keyed)
+                let key = Self.keys.bucket(bucket, tag: Self.tag)
                 let tokens = try await store.command(Array("HLEN".utf8), key)
                 total += Int(tokens ?? "") ?? 0
             }

@@ -3,8 +3,7 @@ extension PositionMetadata {
     /// The metadata after the offset is moved.
     ///
     /// Topics whose cursor is below the new offset keep cursor and done ranges. The others lose their name: everything
-    /// of them from the new offset on is sent, a second time if it was sent before. Done ranges of all topics together
-    /// are dropped, because they belong to the old offset.
+    /// of them from the new offset on is sent, a second time if it was sent before.
     public func moved(to offset: Int64) -> PositionMetadata {
         var changed = PositionMetadata()
         changed.salt = salt

@@ -59,8 +59,6 @@ public struct PositionMetadata: Equatable, Sendable {
     public var salt = TopicSalt.none
     /// Ascending by cursor.
     public var laggards: [Laggard] = []
-    /// Done ranges of all topics together, as written by an earlier version of this program.
-    public var doneOfAll = DoneRanges()
     /// The edition of the owner's decoder: with the same one the same records are ``TopicHash/refused``.
     public var edition = Self.unknownEdition
 
@@ -164,14 +162,6 @@ public struct PositionMetadata: Equatable, Sendable {
     /// Reads the metadata of a committed offset.
     public init(decoding text: String, committedOffset: Int64) throws(DecodingError) {
         guard !text.isEmpty else { throw .missing }
-        if text.hasPrefix(DoneRanges.versionText) {
-            do throws(DoneRanges.DecodingError) {
-                doneOfAll = try DoneRanges(decoding: text, committedOffset: committedOffset)
-            } catch {
-                throw .malformed
-            }
-            return
-        }
         let isSalted = text.hasPrefix(Self.saltedVersion)
         guard isSalted || text.hasPrefix(Self.version) else { throw .unknownVersion }
         var parts = Array(text.utf8.dropFirst(Self.version.utf8.count))

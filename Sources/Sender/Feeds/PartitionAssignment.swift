@@ -57,7 +57,6 @@ final class PartitionAssignment {
     /// Feeds of topics whose records are refused, as of the last look.
     private var refusedFeeds = 0
 
-    private let doneOfAll: DoneRanges
     private let edition: UInt8
     private let mostRefused: Int
     private let table: FeedTable
@@ -68,7 +67,6 @@ final class PartitionAssignment {
     ///   - claimedAt: UNIX milliseconds.
     ///   - salt: the key of the hashes that the commit has, or of those to come.
     ///   - doneBelow: the committed offset.
-    ///   - doneOfAll: done ranges of all topics, as written by an earlier version.
     ///   - edition: of this owner's decoder.
     ///   - isMixed: the commit was made with another edition; see ``PositionMetadata/adapt(to:)``.
     ///   - mostRefused: see ``TopicLimits/refused``.
@@ -78,7 +76,6 @@ final class PartitionAssignment {
         claimedAt: Int64 = 0,
         salt: TopicSalt = .none,
         doneBelow: Int64,
-        doneOfAll: DoneRanges,
         edition: UInt8 = RequestValue.edition,
         isMixed: Bool = false,
         mostRefused: Int = TopicLimits().refused,
@@ -90,7 +87,6 @@ final class PartitionAssignment {
         self.claimedAt = claimedAt
         self.salt = salt
         self.doneBelow = max(0, doneBelow)
-        self.doneOfAll = doneOfAll
         self.edition = edition
         self.isMixed = isMixed
         self.mostRefused = mostRefused
@@ -160,7 +156,7 @@ final class PartitionAssignment {
         let behind = [refused, others].compactMap(\.self).filter { !$0.ledger.isLive }
         let first = behind.min { ($0.ledger.gap?.next ?? .max) < ($1.ledger.gap?.next ?? .max) }
         // Beyond the offset the refused records' marks say nothing of other topics.
-        let marked = refused?.ledger.alreadyDone.dropping(from: doneBelow) ?? doneOfAll
+        let marked = refused?.ledger.alreadyDone.dropping(from: doneBelow) ?? DoneRanges()
         let ledger = TopicLedger(
             doneBelow: min(doneBelow, refused?.ledger.doneBelow ?? doneBelow),
             alreadyDone: others?.ledger.isLive == false ? DoneRanges() : marked,

@@ -199,7 +199,6 @@ final class Group {
             claimedAt: unixMilliseconds(),
             salt: salt(under: metadata),
             doneBelow: offset,
-            doneOfAll: metadata.doneOfAll,
             edition: decoderEdition,
             isMixed: isMixed,
             mostRefused: mostRefused,

@@ -105,7 +105,7 @@ final class Lookup {
     var count: Int { entries.count }
 
     /// Redis was away when the worker began, and has not told where tokens lie.
-    private var isPlaceUnknown: Bool { tokens.map { $0.rule == nil } ?? false }
+    private var isPlaceUnknown: Bool { tokens.map { $0.layout == nil } ?? false }
 
     /// Says whether Redis is away. To be called at the start, and when Redis has told where tokens lie.
     func publishAvailability() { onRedisAway(patience.isAway || isPlaceUnknown) }
@@ -232,11 +232,11 @@ final class Lookup {
         let batch = entry.batch
         let lookUps = table.lookUps(for: TokenStates(of: entry, for: self), capacity: indices.count)
         // Each look at a column of the batch would count references to it.
-        let (tokens, checksums, rows, records) = (batch.tokens, batch.checksums, batch.rows, batch.records)
+        let (tokens, rows, records) = (batch.tokens, batch.rows, batch.records)
         table.together {
             for index in indices {
                 let space = records[Int(rows[index])].topic.tokens
-                lookUps.add(tokens[index], checksum: checksums[index], in: space, number: index)
+                lookUps.add(tokens[index], in: space, number: index)
             }
         }
     }
@@ -245,7 +245,7 @@ final class Lookup {
         let batch = entry.batch
         let record = batch.records[Int(batch.rows[index])]
         guard let requestKey = record.requestKey else { return }
-        let tag = tokens.tag(of: batch.tokens[index], checksum: batch.checksums[index])
+        let tag = tokens.tag(of: batch.tokens[index])
         let key = record.topic.requestKey
         tokens.redis.send(slot: record.topic.tokens.keys.slot(tag: tag)) { writer in
             writer.command("GET", argumentCount: 1)
@@ -271,7 +271,6 @@ final class Lookup {
         else { return answerArrived(.success(()), of: entry) }
         tokens.changeBadge(
             of: token,
-            checksum: batch.checksums[index],
             in: record.topic.tokens,
             change,
             mark: mark

@@ -18,8 +18,6 @@ final class BadgeReturns {
         var reference: NotificationReference
         var topic: Topic
         var token: [UInt8]
-        /// CRC-32 of the token.
-        var checksum: UInt32
         var mark: BadgeMark
     }
 
@@ -82,7 +80,6 @@ final class BadgeReturns {
         change.token.withUnsafeBytes { token in
             tokens.takeBackBadge(
                 of: token,
-                checksum: change.checksum,
                 in: change.topic.tokens,
                 mark: change.mark
             ) { [weak self] result in

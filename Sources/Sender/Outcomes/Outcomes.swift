@@ -135,7 +135,6 @@ final class Outcomes {
             reference: reference,
             topic: topic,
             token: Array(token),
-            checksum: CRC32.checksum(token),
             mark: mark
         )
     }

@@ -78,7 +78,7 @@ final class RequestMemory {
                 outcome: outcome,
                 fingerprint: RequestFingerprint(token: token, key: key),
                 checksum: checksum,
-                tag: tokens?.tag(of: token, checksum: checksum) ?? 0,
+                tag: tokens?.tag(of: token) ?? 0,
                 reference: reference,
                 round: feed.beginPublication()
             )

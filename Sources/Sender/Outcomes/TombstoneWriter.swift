@@ -126,7 +126,7 @@ final class TombstoneWriter {
             end(refused)
             return writes.end(turn)
         }
-        let tag = refused.token.withUnsafeBytes { tokens.tag(of: $0, checksum: refused.checksum) }
+        let tag = refused.token.withUnsafeBytes { tokens.tag(of: $0) }
         let age = refused.loopTime.elapsed(until: MonotonicTime(eventLoop.now))
         // The time that a gateway names owes nothing to this process' clock.
         var clocks = refused.isProven ? [] : [unixMilliseconds()]

@@ -295,7 +295,7 @@ final class Coalescing {
             topic: request.topic,
             fingerprint: request.fingerprint,
             stamp: request.stamp,
-            tag: request.token.withUnsafeBytes { tokens?.tag(of: $0, checksum: request.checksum) ?? 0 },
+            tag: request.token.withUnsafeBytes { tokens?.tag(of: $0) ?? 0 },
             askedAt: now
         )
         questions.add(question, of: ticket)

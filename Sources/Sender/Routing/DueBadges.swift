@@ -81,7 +81,6 @@ final class DueBadges {
         request.token.withUnsafeBytes { token in
             tokens.changeBadge(
                 of: token,
-                checksum: request.checksum,
                 in: request.topic.tokens,
                 change,
                 mark: mark

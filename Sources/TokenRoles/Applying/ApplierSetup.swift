@@ -51,17 +51,17 @@ struct ApplierSetup: Sendable {
 
     /// Starts an applier on the first of `threads`; it is stopped if the start fails further on.
     ///
-    /// - Parameter rule: gives tokens their places in Redis.
+    /// - Parameter layout: gives tokens their places in Redis.
     func start(
         on threads: RoleThreads,
-        _ rule: PlaceRule,
+        _ layout: TokenLayout,
         decode: @escaping @Sendable (KafkaMessageView) throws(RecordRefusal) -> [TokenChange]
     ) async throws -> NIOLoopBound<RecordApplier> {
         try await KafkaReadiness(context.configuration.kafka, logger: context.logger).waitForTopics([
             topic, names.tombstones, names.deadLetters,
         ])
         let eventLoop = threads.eventLoop
-        let applier = try await eventLoop.submit { try make(on: eventLoop, rule, decode: decode) }.get()
+        let applier = try await eventLoop.submit { try make(on: eventLoop, layout, decode: decode) }.get()
         threads.onFailure(on: eventLoop) { applier.value.stop() }
         return applier
     }
@@ -74,7 +74,7 @@ struct ApplierSetup: Sendable {
 
     private func make(
         on eventLoop: any EventLoop,
-        _ rule: PlaceRule,
+        _ layout: TokenLayout,
         decode: @escaping @Sendable (KafkaMessageView) throws(RecordRefusal) -> [TokenChange]
     ) throws -> NIOLoopBound<RecordApplier> {
         let kafka = try context.configuration.kafka.makeMember(clientID: clientID, group: groupID, topic: topic)
@@ -85,7 +85,7 @@ struct ApplierSetup: Sendable {
             consumer: kafka.consumer,
             producer: producer,
             redis: TimedRedis(servers, clock: clock),
-            rule: rule,
+            layout: layout,
             clock: judgesTimes ? ClockCheck(redis: servers, eventLoop: eventLoop, logger: context.logger) : nil
         )
         let applier = RecordApplier(

@@ -20,7 +20,7 @@ final class RecordApplier {
         var producer: any MessageProducer
         var redis: any RedisPipeline
         /// Gives tokens their places in Redis.
-        var rule: PlaceRule
+        var layout: TokenLayout
         /// Compares the host's clock, by which records are judged; nil: they are not judged by it.
         var clock: ClockCheck?
 
@@ -125,7 +125,7 @@ final class RecordApplier {
         writer = BatchWriter(
             eventLoop: eventLoop,
             producer: clients.producer,
-            tokens: TokenTable(clients.redis, clients.rule),
+            tokens: TokenTable(clients.redis, clients.layout),
             source: source,
             names: names,
             publishes: publishes,

@@ -21,7 +21,7 @@ package struct HarvesterRole: Role {
     private let applier: ApplierSetup
     private let sources: FeedbackSources
     private let durability: RedisDurabilityCheck
-    private let places: PlaceRuleCheck
+    private let places: TokenLayoutCheck
 
     private static let readerID = "belfry-harvester-reader"
     private static let batch = 2_000
@@ -39,7 +39,7 @@ package struct HarvesterRole: Role {
             batch: Self.batch
         )
         durability = try RedisDurabilityCheck(configuration.redis, logger: logger)
-        places = try PlaceRuleCheck(context, report: redisLog.makeClient())
+        places = try TokenLayoutCheck(context, report: redisLog.makeClient())
         sources = try FeedbackSources(configuration)
         sources.report(to: logger)
         let bundleIDs = sources.lists().map(\.bundleID).joined(separator: ",")
@@ -54,7 +54,7 @@ package struct HarvesterRole: Role {
 
     package func start(on threads: RoleThreads, _ parts: inout [NIOLoopBound<Part>]) async throws {
         let decoder = FeedbackTupleDecoder(environments: context.configuration.environments)
-        let applying = try await applier.start(on: threads, places.knownRule) { message throws(RecordRefusal) in
+        let applying = try await applier.start(on: threads, places.knownLayout) { message throws(RecordRefusal) in
             try decoder.changes(for: message)
         }
         let eventLoop = threads.eventLoop

@@ -23,7 +23,7 @@ package struct RegistrarRole: Role {
     private let keeper: ApplierSetup?
     private let decoder: RegistrationDecoder
     private let durability: RedisDurabilityCheck
-    private let places: PlaceRuleCheck
+    private let places: TokenLayoutCheck
     private let redisLog: RedisLog
 
     private static let sweepID = "belfry-registrar-sweep"
@@ -57,7 +57,7 @@ package struct RegistrarRole: Role {
             keeper = nil
         }
         durability = try RedisDurabilityCheck(configuration.redis, logger: context.logger)
-        places = try PlaceRuleCheck(context, report: redisLog.makeClient())
+        places = try TokenLayoutCheck(context, report: redisLog.makeClient())
         decoder = RegistrationDecoder(
             environments: configuration.environments.map(\.name),
             tokenBytes: 32...(configuration.environments.map(\.tokenLimitBytes).max() ?? 32)
@@ -69,12 +69,12 @@ package struct RegistrarRole: Role {
     }
 
     package func start(on threads: RoleThreads, _ parts: inout [NIOLoopBound<Part>]) async throws {
-        let rule = places.knownRule
-        let applying = try await applier.start(on: threads, rule) { [decoder] message throws(RecordRefusal) in
+        let layout = places.knownLayout
+        let applying = try await applier.start(on: threads, layout) { [decoder] message throws(RecordRefusal) in
             try decoder.changes(for: message)
         }
         let tombstones = TombstoneDecoder(environments: context.configuration.environments.map(\.name))
-        let keeping = try await keeper?.start(on: threads, rule) { message throws(RecordRefusal) in
+        let keeping = try await keeper?.start(on: threads, layout) { message throws(RecordRefusal) in
             try tombstones.changes(for: message)
         }
         let eventLoop = threads.eventLoop
@@ -190,7 +190,7 @@ package struct RegistrarRole: Role {
         let sweep = RetentionSweep(
             eventLoop: eventLoop,
             redis: redis,
-            places: places.knownRule,
+            places: places.knownLayout,
             tombstones: tombstones,
             settings: configuration.retention,
             clock: clock,

@@ -53,7 +53,6 @@ final class RetentionSweep {
     private let eventLoop: any EventLoop
     private let redis: RedisCluster
     private let tokens: TokenTable
-    private let layout: TokenLayout
     private let tombstones: TombstonePublisher
     private let rule: RetentionRule
     private let limits: Limits
@@ -97,7 +96,7 @@ final class RetentionSweep {
     init(
         eventLoop: any EventLoop,
         redis: RedisCluster,
-        places: PlaceRule,
+        places: TokenLayout,
         tombstones: TombstonePublisher,
         settings: RetentionSettings,
         limits: Limits = Limits(),
@@ -114,7 +113,6 @@ final class RetentionSweep {
         self.logger = logger
         self.now = now
         tokens = TokenTable(redis, places)
-        layout = places.layout
         rule = settings.rule
         pace = SweepPace(rate: settings.rate)
         scanKeys = Self.scanKeys(rate: settings.rate)
@@ -203,7 +201,7 @@ final class RetentionSweep {
         guard number == generation, let position else { return }
         guard let server = position.servers.first else { return complete() }
         redis.send(to: server) {
-            TokenKeys.writeScan(from: position.cursor, layout, count: scanKeys, into: &$0)
+            TokenKeys.writeScan(from: position.cursor, count: scanKeys, into: &$0)
         } _: { [weak self] result in
             guard let self, number == generation else { return }
             switch result {
@@ -257,7 +255,7 @@ final class RetentionSweep {
     private func look(into keys: [[UInt8]], _ number: Int, _ done: @escaping (Int) -> Void) {
         let work = Work(done)
         for key in keys {
-            guard let place = TokenKeys.Parsed(bucket: key, layout) else { continue }
+            guard let place = TokenKeys.Parsed(bucket: key) else { continue }
             work.begin()
             redis.send(slot: RedisSlot(key: key)) { writer in
                 writer.command("HGETALL", argumentCount: 1)
@@ -292,7 +290,14 @@ final class RetentionSweep {
                 now: seconds
             )
             if let verdict {
-                remove(layout.token(ofField: reply[index].bytes), record: Array(value), verdict, place, space, work)
+                remove(
+                    TokenLayout.token(ofField: reply[index].bytes),
+                    record: Array(value),
+                    verdict,
+                    place,
+                    space,
+                    work
+                )
             }
         }
         counters.lookedAt += reply.count / 2

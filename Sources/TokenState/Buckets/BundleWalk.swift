@@ -20,15 +20,15 @@ struct BundleWalk {
         var counts: [Int32] = []
     }
 
-    private let rule: PlaceRule
+    private let layout: TokenLayout
     private var active: [Tag] = []
     private var nextTag = 0
 
     /// The number of finished tags.
     private(set) var finishedTags = 0
 
-    init(_ rule: PlaceRule) {
-        self.rule = rule
+    init(_ layout: TokenLayout) {
+        self.layout = layout
     }
 
     /// The buckets to read next, `limit` at most; none: all are read. Called when the former ones were taken, or are to
@@ -65,7 +65,7 @@ struct BundleWalk {
     /// The token was not seen in a bucket from which it was split off.
     func isNew(_ token: [UInt8], at place: Place) -> Bool {
         guard let tag = active.first(where: { $0.number == place.tag }) else { return true }
-        let hash = rule.place(of: token).hash
+        let hash = layout.place(of: token).hash
         var mask = 0
         while mask < place.bucket {
             let ancestor = Int(hash) & mask

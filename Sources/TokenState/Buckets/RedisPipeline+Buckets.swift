@@ -16,12 +16,11 @@ extension RedisPipeline {
     func countBuckets(
         ofTag tag: Int,
         _ keys: TokenKeys,
-        _ layout: TokenLayout,
         _ completion: @escaping (Result<Int, RedisError>) -> Void
     ) {
         send(slot: keys.slot(tag: tag)) { writer in
             writer.command("GET", argumentCount: 1)
-            writer.argument(keys.directory(tag: tag, layout))
+            writer.argument(keys.directory(tag: tag))
         } _: { result in
             completion(
                 result.flatMap { reply in
@@ -40,12 +39,11 @@ extension RedisPipeline {
     func readBucket(
         _ place: BundleWalk.Place,
         _ keys: TokenKeys,
-        _ layout: TokenLayout,
         _ completion: @escaping (Result<BucketContents, RedisError>) -> Void
     ) {
-        countBuckets(ofTag: place.tag, keys, layout) { result in
+        countBuckets(ofTag: place.tag, keys) { result in
             switch result {
-            case .success(let count): self.readBucket(place, keys, layout, count: count, completion)
+            case .success(let count): self.readBucket(place, keys, count: count, completion)
             case .failure(let error): completion(.failure(error))
             }
         }
@@ -54,27 +52,26 @@ extension RedisPipeline {
     private func readBucket(
         _ place: BundleWalk.Place,
         _ keys: TokenKeys,
-        _ layout: TokenLayout,
         count: Int,
         _ completion: @escaping (Result<BucketContents, RedisError>) -> Void
     ) {
         send(slot: keys.slot(tag: place.tag)) { writer in
             writer.command("HGETALL", argumentCount: 1)
-            writer.argument(keys.bucket(place.bucket, tag: place.tag, layout))
+            writer.argument(keys.bucket(place.bucket, tag: place.tag))
         } _: { result in
             let tokens: [(token: [UInt8], record: [UInt8])]
             switch result {
             case .success(let reply):
                 tokens = stride(from: 0, to: reply.count - 1, by: 2).map {
-                    (layout.token(ofField: reply[$0].bytes), Array(reply[$0 + 1].bytes))
+                    (TokenLayout.token(ofField: reply[$0].bytes), Array(reply[$0 + 1].bytes))
                 }
             case .failure(let error):
                 return completion(.failure(error))
             }
-            self.countBuckets(ofTag: place.tag, keys, layout) { result in
+            self.countBuckets(ofTag: place.tag, keys) { result in
                 switch result {
                 case .success(count): completion(.success(BucketContents(count: count, tokens: tokens)))
-                case .success(let other): self.readBucket(place, keys, layout, count: other, completion)
+                case .success(let other): self.readBucket(place, keys, count: other, completion)
                 case .failure(let error): completion(.failure(error))
                 }
             }

@@ -14,7 +14,6 @@ package final class RegisteredTokenSearch {
 
     private let redis: any RedisPipeline
     private let keys: TokenKeys
-    private let layout: TokenLayout
     private var answered: ((Bool?) -> Void)?
     private var nextTag = 0
     /// Tags under way.
@@ -37,13 +36,11 @@ package final class RegisteredTokenSearch {
     /// - Parameter answered: called once: true if a token is registered; nil: not known.
     package init(
         _ redis: any RedisPipeline,
-        _ layout: TokenLayout,
         environment: String,
         bundleID: String,
         answered: @escaping (Bool?) -> Void
     ) {
         self.redis = redis
-        self.layout = layout
         keys = TokenKeys(environment: environment, bundleID: bundleID)
         self.answered = answered
     }
@@ -62,7 +59,7 @@ package final class RegisteredTokenSearch {
         guard asked < Self.limit else { return finish(nil) }
         asked += 1
         redis.evaluate(Self.script, slot: keys.slot(tag: place.tag), keyCount: 1, argumentCount: 0) { writer in
-            writer.argument(keys.bucket(place.bucket, tag: place.tag, layout))
+            writer.argument(keys.bucket(place.bucket, tag: place.tag))
         } _: { result in
             guard self.answered != nil else { return }
             guard case .success(let reply) = result, let found = reply.integer else { return self.finish(nil) }
@@ -73,7 +70,7 @@ package final class RegisteredTokenSearch {
 
     private func askNext(_ place: BundleWalk.Place, of known: Int) {
         if place.bucket < known { return ask(place, of: known) }
-        redis.countBuckets(ofTag: place.tag, keys, layout) { result in
+        redis.countBuckets(ofTag: place.tag, keys) { result in
             guard self.answered != nil else { return }
             guard case .success(let count) = result else { return self.finish(nil) }
             if place.bucket < count { return self.ask(place, of: count) }

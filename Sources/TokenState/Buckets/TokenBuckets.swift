@@ -9,13 +9,6 @@ enum TokenBuckets {
     /// Redis keeps hashes of up to 512 fields (128 in some versions) in the compact form.
     static let splitAbove = 112
 
-    /// The hash of layout 2: a polynomial of the token's bytes, modulo 2²⁴. Tokens of one hash are easy to find.
-    static func polynomial(_ token: UnsafeRawBufferPointer) -> UInt32 {
-        var hash: UInt32 = 0
-        for byte in token { hash = (hash &* 65_599 &+ UInt32(byte)) & 0xFF_FFFF }
-        return hash
-    }
-
     /// - Parameter count: the number of buckets, at least 1.
     static func index(hash: UInt32, count: Int) -> Int {
         let size = 1 << (Int.bitWidth - 1 - count.leadingZeroBitCount)

@@ -11,9 +11,9 @@ extension TokenKeys {
         var bucket: Int
 
         /// Nil: the key is not of this layout.
-        package init?(bucket key: [UInt8], _ layout: TokenLayout) {
+        package init?(bucket key: [UInt8]) {
             let text = String(decoding: key, as: UTF8.self)
-            guard text.hasPrefix("t\(layout.rawValue):{"), let end = text.lastIndex(of: "}") else { return nil }
+            guard text.hasPrefix("t\(TokenLayout.version):{"), let end = text.lastIndex(of: "}") else { return nil }
             let parts = text[text.index(text.startIndex, offsetBy: 4)..<end].split(
                 separator: ":",
                 omittingEmptySubsequences: false
@@ -32,24 +32,24 @@ extension TokenKeys {
     /// Writes the command that asks a server for buckets' keys.
     ///
     /// - Parameters:
-    ///   - layout: nil: of any.
+    ///   - pattern: of the keys.
     ///   - count: about how many keys, of any kind, the server looks at.
     package static func writeScan(
         from cursor: String,
-        _ layout: TokenLayout?,
+        _ pattern: String = "t\(TokenLayout.version):*",
         count: Int,
         into writer: inout RedisCommandWriter
     ) {
         writer.command("SCAN", argumentCount: 5)
         writer.argument(cursor)
         writer.argument("MATCH")
-        writer.argument(layout.map { "t\($0.rawValue):*" } ?? "t[0-9]:{*")
+        writer.argument(pattern)
         writer.argument("COUNT")
         writer.argument(count)
     }
 
-    /// The digit of the layout in the key of a bucket, of whatever layout.
-    static func layoutDigit(_ key: [UInt8]) -> UInt8? { key.count > layoutIndex ? key[layoutIndex] : nil }
+    /// The keys of buckets of whatever layout.
+    static let anyLayout = "t[0-9]:{*"
 
     /// Reads the answer to a scan; `next` is "0" at the end.
     package static func readScan(_ reply: RedisReply) -> (next: String, keys: [[UInt8]]) {

@@ -3,7 +3,7 @@ import RedisClient
 /// The Redis keys of one bundle in one environment. The version of the ``TokenLayout`` is part of their names.
 ///
 /// All keys about a token share the hash tag `{<environment>:<bundle>:<xx>}`, so that they lie in one slot of a Redis
-/// Cluster. `xx` is the number of the token's tag (``PlaceRule``) as two hexadecimal digits. In layout 3:
+/// Cluster. `xx` is the number of the token's tag (``TokenLayout``) as two hexadecimal digits:
 ///
 /// - `t3:<tag>:<bucket>`: a hash of about 64 tokens; the field is the hash and the token, the value a ``TokenRecord``.
 /// - `n3:<tag>`: the number of the tag's buckets (``TokenBuckets``), in decimal; missing: one.
@@ -11,20 +11,18 @@ package struct TokenKeys: Sendable {
     /// The number of hash tags of a bundle.
     package static let tags = 256
 
-    /// `t?:{<environment>:<bundle>:`, with room for the layout.
+    /// `t3:{<environment>:<bundle>:`
     private let bucketPrefix: [UInt8]
-    /// `n?:{<environment>:<bundle>:`
+    /// `n3:{<environment>:<bundle>:`
     private let directoryPrefix: [UInt8]
     private let slots: [RedisSlot]
 
-    /// The place of the layout's digit.
-    static let layoutIndex = 1
     /// Length of `<xx>}`.
     private static let tagEndBytes = 3
 
     init(environment: String, bundleID: String) {
-        bucketPrefix = Array("t?:{\(environment):\(bundleID):".utf8)
-        directoryPrefix = Array("n?:{\(environment):\(bundleID):".utf8)
+        bucketPrefix = Array("t\(TokenLayout.version):{\(environment):\(bundleID):".utf8)
+        directoryPrefix = Array("n\(TokenLayout.version):{\(environment):\(bundleID):".utf8)
         let prefix = directoryPrefix
         slots = (0..<Self.tags).map { tag in
             var key = prefix + [0, 0, 0]
@@ -33,42 +31,41 @@ package struct TokenKeys: Sendable {
         }
     }
 
-    /// The slot of a tag's keys in a Redis Cluster, whatever the layout.
+    /// The slot of a tag's keys in a Redis Cluster.
     package func slot(tag: Int) -> RedisSlot { slots[tag] }
 
     /// The key of the directory.
-    func directory(tag: Int, _ layout: TokenLayout) -> [UInt8] {
+    func directory(tag: Int) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: directoryBytes) { buffer, initialized in
-            writeDirectory(tag: tag, layout, into: UnsafeMutableRawBufferPointer(buffer))
+            writeDirectory(tag: tag, into: UnsafeMutableRawBufferPointer(buffer))
             initialized = directoryBytes
         }
     }
 
     /// Writes the key of the directory as an argument.
-    func writeDirectory(tag: Int, _ layout: TokenLayout, to writer: inout RedisCommandWriter) {
-        writer.argument(byteCount: directoryBytes) { writeDirectory(tag: tag, layout, into: $0) }
+    func writeDirectory(tag: Int, to writer: inout RedisCommandWriter) {
+        writer.argument(byteCount: directoryBytes) { writeDirectory(tag: tag, into: $0) }
     }
 
     private var directoryBytes: Int { directoryPrefix.count + Self.tagEndBytes }
 
-    private func writeDirectory(tag: Int, _ layout: TokenLayout, into room: UnsafeMutableRawBufferPointer) {
+    private func writeDirectory(tag: Int, into room: UnsafeMutableRawBufferPointer) {
         room.copyBytes(from: directoryPrefix)
-        room[Self.layoutIndex] = layout.digit
         Self.writeTagEnd(tag: tag, into: room, at: directoryPrefix.count)
     }
 
     /// The key of a bucket.
-    func bucket(_ number: Int, tag: Int, _ layout: TokenLayout) -> [UInt8] {
+    func bucket(_ number: Int, tag: Int) -> [UInt8] {
         let count = bucketBytes(number)
         return [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
-            writeBucket(number, tag: tag, layout, into: UnsafeMutableRawBufferPointer(buffer))
+            writeBucket(number, tag: tag, into: UnsafeMutableRawBufferPointer(buffer))
             initialized = count
         }
     }
 
     /// Writes the key of a bucket as an argument.
-    func writeBucket(_ number: Int, tag: Int, _ layout: TokenLayout, to writer: inout RedisCommandWriter) {
-        writer.argument(byteCount: bucketBytes(number)) { writeBucket(number, tag: tag, layout, into: $0) }
+    func writeBucket(_ number: Int, tag: Int, to writer: inout RedisCommandWriter) {
+        writer.argument(byteCount: bucketBytes(number)) { writeBucket(number, tag: tag, into: $0) }
     }
 
     /// Length of a bucket's key.
@@ -77,9 +74,8 @@ package struct TokenKeys: Sendable {
     }
 
     /// Writes a bucket's key into `room`, which has ``bucketBytes(_:)`` bytes.
-    func writeBucket(_ number: Int, tag: Int, _ layout: TokenLayout, into room: UnsafeMutableRawBufferPointer) {
+    func writeBucket(_ number: Int, tag: Int, into room: UnsafeMutableRawBufferPointer) {
         room.copyBytes(from: bucketPrefix)
-        room[Self.layoutIndex] = layout.digit
         Self.writeTagEnd(tag: tag, into: room, at: bucketPrefix.count)
         var end = bucketBytes(number)
         var rest = number

@@ -88,62 +88,38 @@ enum TokenScripts {
 
     /// KEYS: directory, the bucket to divide, the new one, the one to divide next; ARGV: buckets. Answers with an
     /// array: the number of buckets afterwards, and the number of tokens in the next one. See ``TokenBuckets``.
-    static func split(_ layout: TokenLayout) -> RedisScript {
-        switch layout {
-        case .unkeyed: splitUnkeyed
-        case .keyed: splitKeyed
-        }
-    }
-
-    private static let splitUnkeyed = splitting(
-        """
-        local hash = 0
-        for _, byte in ipairs({string.byte(field, 1, -1)}) do hash = (hash * 65599 + byte) % 16777216 end
-        return hash
-        """
+    static let split = RedisScript(
+        agreed + """
+            -- The hash stands in the field: the server needs no key.
+            local function hash(field)
+              local low, middle, high = string.byte(field, 1, 3)
+              return low + middle * 256 + high * 65536
+            end
+            local size = 1
+            while size * 2 <= count do size = size * 2 end
+            local source = count - size
+            local all = redis.call('HGETALL', KEYS[2])
+            local moved, left = {}, {}
+            for index = 1, #all, 2 do
+              local target = hash(all[index]) % (size * 2) == source and left or moved
+              target[#target + 1] = all[index]
+              target[#target + 1] = all[index + 1]
+            end
+            local function put(key, pairs)
+              for first = 1, #pairs, 1000 do
+                redis.call('HSET', key, unpack(pairs, first, math.min(first + 999, #pairs)))
+              end
+            end
+            if #moved > 0 then
+              -- First the new one: if that is refused, nothing is lost.
+              put(KEYS[3], moved)
+              redis.call('DEL', KEYS[2])
+              put(KEYS[2], left)
+            end
+            redis.call('SET', KEYS[1], count + 1)
+            return {count + 1, redis.call('HLEN', KEYS[4])}
+            """
     )
-
-    /// The hash stands in the field: the server needs no key.
-    private static let splitKeyed = splitting(
-        """
-        local low, middle, high = string.byte(field, 1, 3)
-        return low + middle * 256 + high * 65536
-        """
-    )
-
-    /// - Parameter hash: the body of a function that returns the hash of `field`.
-    private static func splitting(_ hash: String) -> RedisScript {
-        RedisScript(
-            agreed + """
-                local function hash(field)
-                \(hash)
-                end
-                local size = 1
-                while size * 2 <= count do size = size * 2 end
-                local source = count - size
-                local all = redis.call('HGETALL', KEYS[2])
-                local moved, left = {}, {}
-                for index = 1, #all, 2 do
-                  local target = hash(all[index]) % (size * 2) == source and left or moved
-                  target[#target + 1] = all[index]
-                  target[#target + 1] = all[index + 1]
-                end
-                local function put(key, pairs)
-                  for first = 1, #pairs, 1000 do
-                    redis.call('HSET', key, unpack(pairs, first, math.min(first + 999, #pairs)))
-                  end
-                end
-                if #moved > 0 then
-                  -- First the new one: if that is refused, nothing is lost.
-                  put(KEYS[3], moved)
-                  redis.call('DEL', KEYS[2])
-                  put(KEYS[2], left)
-                end
-                redis.call('SET', KEYS[1], count + 1)
-                return {count + 1, redis.call('HLEN', KEYS[4])}
-                """
-        )
-    }
 
     /// Compares the caller's number of buckets with the directory's; if they differ, answers with the latter.
     private static let agreed = """

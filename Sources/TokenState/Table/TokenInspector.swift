@@ -2,6 +2,7 @@ import APNsProtocol
 import BelfrySupport
 import NIOCore
 import NIOPosix
+import PipelineCore
 import PushSchemas
 import RedisClient
 
@@ -44,12 +45,11 @@ public final class TokenInspector {
 
     /// Counts by walking over all keys of all servers: not for many millions.
     public func count() throws -> Counts {
-        let layout = try rule().layout
         var counts = Counts()
         for master in try masters() {
             var cursor = "0"
             repeat {
-                let (next, keys) = try scan(master, layout, from: cursor)
+                let (next, keys) = try scan(master, from: cursor)
                 cursor = next
                 for record in try keys.flatMap({ try records(in: $0) }) {
                     if record.registeredAt > 0 { counts.registered += 1 }
@@ -87,15 +87,18 @@ public final class TokenInspector {
         try? group.syncShutdownGracefully()
     }
 
-    /// The rule by which tokens lie. Where there is none yet, at most tokens of an older version are there.
-    private func rule() throws -> PlaceRule {
+    /// The layout by which tokens lie. Where no role has made one yet there are no tokens: any will do.
+    private func layout() throws -> TokenLayout {
         let text = try send(
-            { redis, completion in redis.send(slot: PlaceRule.slot, { PlaceRule.writeRead(into: &$0) }, completion) },
+            { redis, completion in redis.send(slot: TokenLayout.slot, { TokenLayout.writeRead(into: &$0) }, completion)
+            },
             read: { $0.string }
         )
-        guard let text else { return .unkeyed }
-        guard let rule = PlaceRule(text: text) else { throw ToolError.configuration("\(PlaceRuleFault.unknownForm)") }
-        return rule
+        guard let text else { return TokenLayout(SipHash(low: 0, high: 0)) }
+        guard let layout = TokenLayout(text: text) else {
+            throw ToolError.configuration("\(TokenLayoutFault.unknownForm)")
+        }
+        return layout
     }
 
     /// The servers that hold tokens; waits until they are known.
@@ -124,13 +127,13 @@ public final class TokenInspector {
         _ body: (_ page: [TokenReport], _ share: Double) throws -> Bool
     ) throws -> Int {
         let keys = TokenKeys(environment: environment, bundleID: bundleID)
-        let rule = try rule()
-        var walk = BundleWalk(rule)
+        let layout = try layout()
+        var walk = BundleWalk(layout)
         var unreadable = 0
         while true {
             let places = walk.next(limit: Self.pageBuckets)
             guard !places.isEmpty else { return unreadable }
-            let buckets = try read(places, keys, rule.layout)
+            let buckets = try read(places, keys)
             for (place, bucket) in zip(places, buckets) { walk.markRead(place, count: bucket.count) }
             var page: [(token: [UInt8], record: TokenRecord)] = []
             for (place, bucket) in zip(places, buckets) {
@@ -142,7 +145,7 @@ public final class TokenInspector {
                     }
                 }
             }
-            let numbers = badges ? try self.badges(of: page.map(\.token), environment, bundleID, rule) : []
+            let numbers = badges ? try self.badges(of: page.map(\.token), environment, bundleID, layout) : []
             let reports = page.enumerated().map { index, known in
                 TokenReport(known.record, of: known.token, badge: badges ? numbers[index] : nil)
             }
@@ -155,11 +158,11 @@ public final class TokenInspector {
         of tokens: [[UInt8]],
         _ environment: String,
         _ bundleID: String,
-        _ rule: PlaceRule
+        _ layout: TokenLayout
     ) throws -> [UInt32?] {
         let redis = redis
         return try redis.eventLoop.flatSubmit {
-            let table = TokenTable(redis.value, rule)
+            let table = TokenTable(redis.value, layout)
             let space = table.space(environment: environment, bundleID: bundleID)
             let answers = tokens.map { Self.badge(of: $0, in: space, table, on: redis.eventLoop) }
             return EventLoopFuture.whenAllSucceed(answers, on: redis.eventLoop)
@@ -174,7 +177,7 @@ public final class TokenInspector {
     ) -> EventLoopFuture<UInt32?> {
         let promise = eventLoop.makePromise(of: UInt32?.self)
         token.withUnsafeBytes { bytes in
-            table.badge(of: bytes, checksum: CRC32.checksum(bytes), in: space) {
+            table.badge(of: bytes, in: space) {
                 promise.completeWith($0.mapError { $0 as any Error })
             }
         }
@@ -184,9 +187,9 @@ public final class TokenInspector {
     /// Removes all data about tokens; returns for each whether there was any.
     package func forget(_ tokens: [[UInt8]], environment: String, bundleID: String) throws -> [Bool] {
         let redis = redis
-        let rule = try rule()
+        let layout = try layout()
         return try redis.eventLoop.flatSubmit {
-            let table = TokenTable(redis.value, rule)
+            let table = TokenTable(redis.value, layout)
             let space = table.space(environment: environment, bundleID: bundleID)
             let answers = tokens.map { token in
                 let promise = redis.eventLoop.makePromise(of: Bool.self)
@@ -200,32 +203,24 @@ public final class TokenInspector {
     /// Buckets read at once.
     private static let pageBuckets = 64
 
-    private func read(
-        _ places: [BundleWalk.Place],
-        _ keys: TokenKeys,
-        _ layout: TokenLayout
-    ) throws -> [BucketContents] {
+    private func read(_ places: [BundleWalk.Place], _ keys: TokenKeys) throws -> [BucketContents] {
         let redis = redis
         return try redis.eventLoop.flatSubmit {
             let answers = places.map { place in
                 let promise = redis.eventLoop.makePromise(of: BucketContents.self)
-                redis.value.readBucket(place, keys, layout) { promise.completeWith($0.mapError { $0 as any Error }) }
+                redis.value.readBucket(place, keys) { promise.completeWith($0.mapError { $0 as any Error }) }
                 return promise.futureResult
             }
             return EventLoopFuture.whenAllSucceed(answers, on: redis.eventLoop)
         }.wait()
     }
 
-    private func scan(
-        _ master: RedisAddress,
-        _ layout: TokenLayout,
-        from cursor: String
-    ) throws -> (next: String, keys: [[UInt8]]) {
+    private func scan(_ master: RedisAddress, from cursor: String) throws -> (next: String, keys: [[UInt8]]) {
         try send(
             { redis, completion in
                 redis.send(
                     to: master,
-                    { TokenKeys.writeScan(from: cursor, layout, count: 1000, into: &$0) },
+                    { TokenKeys.writeScan(from: cursor, count: 1000, into: &$0) },
                     completion
                 )
             },
@@ -256,11 +251,11 @@ public final class TokenInspector {
         bundleID: String
     ) throws -> (record: TokenRecord?, badge: UInt32?) {
         let redis = redis
-        let rule = try rule()
+        let layout = try layout()
         return try redis.eventLoop.flatSubmit {
             let record = redis.eventLoop.makePromise(of: TokenRecord?.self)
             let space = TokenTable.Space(environment: environment, bundleID: bundleID)
-            let table = TokenTable(redis.value, rule)
+            let table = TokenTable(redis.value, layout)
             table.read(token, in: space) { record.completeWith($0.mapError { $0 as any Error }) }
             let badge = Self.badge(of: token, in: space, table, on: redis.eventLoop)
             return record.futureResult.and(badge).map { ($0, $1) }

@@ -34,7 +34,7 @@ package final class TokenLookUps: RedisReceiver {
 
     private let table: TokenTable
     private let redis: any RedisPipeline
-    private let rule: PlaceRule?
+    private let layout: TokenLayout?
     private let reader: any TokenReader
     private var lookUps: [LookUp] = []
     /// The spaces of the look-ups. Neighbours mostly share theirs, and then count one reference to it.
@@ -44,7 +44,7 @@ package final class TokenLookUps: RedisReceiver {
         self.table = table
         self.reader = reader
         redis = table.redis
-        rule = table.rule
+        layout = table.layout
         lookUps.reserveCapacity(capacity)
     }
 
@@ -52,16 +52,14 @@ package final class TokenLookUps: RedisReceiver {
     ///
     /// - Parameters:
     ///   - token: must stay valid until the reader has the answer.
-    ///   - checksum: CRC-32 of the token.
     ///   - number: names the look-up to the reader.
     package func add(
         _ token: UnsafeRawBufferPointer,
-        checksum: UInt32,
         in space: TokenTable.Space,
         number: Int
     ) {
-        guard let rule else { return reader.read(.failure(TokenTable.unknownPlace), ofToken: number) }
-        let place = rule.place(of: token, checksum: checksum)
+        guard let layout else { return reader.read(.failure(TokenTable.unknownPlace), ofToken: number) }
+        let place = layout.place(of: token)
         if spaces.last !== space { spaces.append(space) }
         let lookUp = LookUp(
             token: token,
@@ -72,29 +70,29 @@ package final class TokenLookUps: RedisReceiver {
             sent: moment(in: space)
         )
         lookUps.append(lookUp)
-        find(lookUp, lookUps.count - 1, by: rule, in: space)
+        find(lookUp, lookUps.count - 1, in: space)
     }
 
     private func moment(in space: TokenTable.Space) -> TokenTable.Sent {
         TokenTable.Sent(questions: space.questions.count, detours: redis.detours)
     }
 
-    private func find(_ lookUp: LookUp, _ position: Int, by rule: PlaceRule, in space: TokenTable.Space) {
+    private func find(_ lookUp: LookUp, _ position: Int, in space: TokenTable.Space) {
         let (token, place) = (lookUp.token, lookUp.place)
         let bucket = TokenBuckets.index(hash: place.hash, count: lookUp.count)
         redis.send(
             slot: space.keys.slot(tag: place.tag),
             { writer in
                 writer.command("HGET", argumentCount: 2)
-                space.keys.writeBucket(bucket, tag: place.tag, rule.layout, to: &writer)
-                writer.argument(byteCount: rule.layout.fieldPrefixBytes + token.count) {
-                    rule.writeField(of: token, at: place, into: $0)
+                space.keys.writeBucket(bucket, tag: place.tag, to: &writer)
+                writer.argument(byteCount: TokenPlace.hashBytes + token.count) {
+                    place.writeField(of: token, into: $0)
                 }
             },
             to: self,
             number: position
         )
-        if space.questions.expectsUnknown[place.tag] { table.askAlong(place.tag, by: rule, of: space) }
+        if space.questions.expectsUnknown[place.tag] { table.askAlong(place.tag, of: space) }
     }
 
     package func received(_ result: Result<RedisReply, RedisError>, for position: Int) {
@@ -114,10 +112,9 @@ package final class TokenLookUps: RedisReceiver {
 
     /// The token is unknown, or its bucket was split.
     private func hearCount(_ position: Int) {
-        guard let rule else { return }
         var lookUp = lookUps[position]
         let (space, tag) = (spaces[lookUp.space], lookUp.place.tag)
-        table.hearCount(ofTag: tag, by: rule, in: space, behind: lookUp.sent) { result in
+        table.hearCount(ofTag: tag, in: space, behind: lookUp.sent) { result in
             switch result {
             case .success(lookUp.count):
                 space.questions.expectsUnknown[tag] = true
@@ -130,7 +127,7 @@ package final class TokenLookUps: RedisReceiver {
                 lookUp.count = space.counts[tag]
                 lookUp.sent = self.moment(in: space)
                 self.lookUps[position] = lookUp
-                self.find(lookUp, position, by: rule, in: space)
+                self.find(lookUp, position, in: space)
             case .failure(let error):
                 self.reader.read(.failure(error), ofToken: lookUp.number)
             }
@@ -146,17 +143,16 @@ extension TokenTable {
         TokenLookUps(self, for: reader, capacity: capacity)
     }
 
-    /// Reads one token's record, as ``TokenLookUps/add(_:checksum:in:number:)`` does.
+    /// Reads one token's record, as ``TokenLookUps/add(_:in:number:)`` does.
     ///
     /// - Parameter completion: called once with the ``TokenRecord``'s bytes, valid during the call; nil: the token is
     ///   unknown.
     package func look(
         up token: UnsafeRawBufferPointer,
-        checksum: UInt32,
         in space: Space,
         _ completion: @escaping (Result<UnsafeRawBufferPointer?, RedisError>) -> Void
     ) {
-        lookUps(for: LoneReader(completion), capacity: 1).add(token, checksum: checksum, in: space, number: 0)
+        lookUps(for: LoneReader(completion), capacity: 1).add(token, in: space, number: 0)
     }
 }
 

@@ -10,18 +10,16 @@ extension TokenTable {
     ///
     /// - Parameters:
     ///   - token: is read during the call only.
-    ///   - checksum: CRC-32 of the token.
     ///   - mark: tells the change from all others of the token.
     ///   - completion: called once with the number afterwards.
     package func changeBadge(
         of token: UnsafeRawBufferPointer,
-        checksum: UInt32,
         in space: Space,
         _ change: BadgeChange,
         mark: BadgeMark,
         _ completion: @escaping (Result<UInt32, RedisError>) -> Void
     ) {
-        run(BadgeScript.change, on: token, checksum: checksum, in: space, argumentCount: 4) { writer in
+        run(BadgeScript.change, on: token, in: space, argumentCount: 4) { writer in
             writer.argument(mark)
             switch change {
             case .set(let number):
@@ -40,17 +38,15 @@ extension TokenTable {
     ///
     /// - Parameters:
     ///   - token: is read during the call only.
-    ///   - checksum: CRC-32 of the token.
     ///   - mark: of the change.
     ///   - completion: called once.
     package func takeBackBadge(
         of token: UnsafeRawBufferPointer,
-        checksum: UInt32,
         in space: Space,
         mark: BadgeMark,
         _ completion: @escaping (Result<Void, RedisError>) -> Void
     ) {
-        run(BadgeScript.takeBack, on: token, checksum: checksum, in: space, argumentCount: 2) { writer in
+        run(BadgeScript.takeBack, on: token, in: space, argumentCount: 2) { writer in
             writer.argument(mark)
         } _: { result in
             completion(result.map { _ in () })
@@ -61,14 +57,13 @@ extension TokenTable {
     private func run(
         _ script: RedisScript,
         on token: UnsafeRawBufferPointer,
-        checksum: UInt32,
         in space: Space,
         argumentCount: Int,
         _ write: (inout RedisCommandWriter) -> Void,
         _ completion: @escaping (Result<UInt32, RedisError>) -> Void
     ) {
-        guard let rule else { return completion(.failure(Self.unknownPlace)) }
-        let tag = rule.tag(of: token, checksum: checksum)
+        guard let layout else { return completion(.failure(Self.unknownPlace)) }
+        let tag = layout.place(of: token).tag
         redis.evaluate(script, slot: space.keys.slot(tag: tag), keyCount: 1, argumentCount: argumentCount) { writer in
             space.writeBadgeKey(of: token, tag: tag, into: &writer)
             write(&writer)
@@ -81,16 +76,14 @@ extension TokenTable {
     ///
     /// - Parameters:
     ///   - token: is read during the call only.
-    ///   - checksum: CRC-32 of the token.
     ///   - completion: called once.
     package func badge(
         of token: UnsafeRawBufferPointer,
-        checksum: UInt32,
         in space: Space,
         _ completion: @escaping (Result<UInt32?, RedisError>) -> Void
     ) {
-        guard let rule else { return completion(.failure(Self.unknownPlace)) }
-        let tag = rule.tag(of: token, checksum: checksum)
+        guard let layout else { return completion(.failure(Self.unknownPlace)) }
+        let tag = layout.place(of: token).tag
         redis.send(slot: space.keys.slot(tag: tag)) { writer in
             writer.command("GET", argumentCount: 1)
             space.writeBadgeKey(of: token, tag: tag, into: &writer)

@@ -4,7 +4,7 @@ import RedisClient
 
 /// Reads and changes the token state in Redis: finds the bucket of each token, and keeps buckets small.
 ///
-/// A token's place follows from the installation's ``PlaceRule``, its bucket also from the number of buckets of its
+/// A token's place follows from the installation's ``TokenLayout``, its bucket also from the number of buckets of its
 /// hash tag. The table remembers that number per tag; the server's scripts correct it after a change. Bound to the
 /// event loop of its Redis client; not Sendable.
 package final class TokenTable {
@@ -38,7 +38,7 @@ package final class TokenTable {
 
     package let redis: any RedisPipeline
     /// Gives tokens their places; nil: Redis has not told it yet, so that every call fails at once as not sent.
-    package var rule: PlaceRule?
+    package var layout: TokenLayout?
     /// The spaces of bundles whose space the caller does not keep.
     private var spaces = RecentValues<String, Space>(limit: TokenTable.spaceLimit)
     /// The latest of them, so that a run of changes of one bundle makes no key of ``spaces`` for each.
@@ -46,9 +46,9 @@ package final class TokenTable {
     /// Tags to ask about at the end of ``together(_:)``; nil: outside of it.
     private var due: [(space: Space, tag: Int)]?
 
-    package init(_ redis: any RedisPipeline, _ rule: PlaceRule?) {
+    package init(_ redis: any RedisPipeline, _ layout: TokenLayout?) {
         self.redis = redis
-        self.rule = rule
+        self.layout = layout
     }
 
     package func space(environment: String, bundleID: String) -> Space {
@@ -62,18 +62,14 @@ package final class TokenTable {
     /// Spaces kept here.
     var spaceCount: Int { spaces.count }
 
-    /// The number of a token's hash tag; any number while the rule is not known, and nothing can be asked.
-    ///
-    /// - Parameter checksum: CRC-32 of the token.
-    package func tag(of token: UnsafeRawBufferPointer, checksum: UInt32) -> Int {
-        rule?.tag(of: token, checksum: checksum) ?? 0
-    }
+    /// The number of a token's hash tag; any number while the layout is not known, and nothing can be asked.
+    package func tag(of token: UnsafeRawBufferPointer) -> Int { layout?.place(of: token).tag ?? 0 }
 
     /// The key of a token's bucket, as far as is known.
     package func key(of token: [UInt8], in space: Space) -> [UInt8] {
-        guard let rule else { return [] }
-        let place = rule.place(of: token)
-        return space.keys.bucket(space.bucket(place), tag: place.tag, rule.layout)
+        guard let layout else { return [] }
+        let place = layout.place(of: token)
+        return space.keys.bucket(space.bucket(place), tag: place.tag)
     }
 
     // MARK: Look-ups
@@ -87,7 +83,7 @@ package final class TokenTable {
         due = nil
         for (space, tag) in questions {
             space.questions.isDue.remove(tag)
-            if let rule { ask(tag, by: rule, of: space) }
+            ask(tag, of: space)
         }
     }
 
@@ -102,7 +98,6 @@ package final class TokenTable {
     /// Hands over the number of a tag's buckets, read after a look-up that found nothing.
     func hearCount(
         ofTag tag: Int,
-        by rule: PlaceRule,
         in space: Space,
         behind sent: Sent,
         _ heard: @escaping DirectoryQuestions.Listener
@@ -112,24 +107,19 @@ package final class TokenTable {
         if redis.detours == sent.detours, let question = space.questions.open(ofTag: tag, after: sent.questions) {
             question.listeners.append(heard)
         } else {
-            ask(tag, by: rule, of: space, [heard])
+            ask(tag, of: space, [heard])
         }
     }
 
     /// Asks for the number of a tag's buckets behind a look-up, for the case that this finds nothing.
-    func askAlong(_ tag: Int, by rule: PlaceRule, of space: Space) {
-        guard due != nil else { return ask(tag, by: rule, of: space) }
+    func askAlong(_ tag: Int, of space: Space) {
+        guard due != nil else { return ask(tag, of: space) }
         if space.questions.isDue.insert(tag).inserted { due?.append((space, tag)) }
     }
 
-    private func ask(
-        _ tag: Int,
-        by rule: PlaceRule,
-        of space: Space,
-        _ listeners: [DirectoryQuestions.Listener] = []
-    ) {
+    private func ask(_ tag: Int, of space: Space, _ listeners: [DirectoryQuestions.Listener] = []) {
         let question = space.questions.ask(ofTag: tag, listeners)
-        redis.countBuckets(ofTag: tag, space.keys, rule.layout) { result in
+        redis.countBuckets(ofTag: tag, space.keys) { result in
             if case .success(let count) = result { space.counts[tag] = count }
             space.questions.close(question, ofTag: tag)
             // Requests whose bucket was split now look in another one.
@@ -150,7 +140,7 @@ package final class TokenTable {
         let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: token.count, alignment: 1)
         bytes.copyBytes(from: token)
         let copy = UnsafeRawBufferPointer(bytes)
-        look(up: copy, checksum: CRC32.checksum(copy), in: space) { result in
+        look(up: copy, in: space) { result in
             completion(
                 result.flatMap { value in
                     guard let value else { return .success(nil) }
@@ -193,15 +183,15 @@ package final class TokenTable {
             script = TokenScripts.tombstone
             arguments = [.number(0), .number(0)]
         }
-        guard let rule else { return completion(.failure(Self.unknownPlace)) }
-        let place = rule.place(of: change.token)
-        call(script, change.token, at: place, by: rule, in: space, arguments: arguments) { result in
+        guard let layout else { return completion(.failure(Self.unknownPlace)) }
+        let place = layout.place(of: change.token)
+        call(script, change.token, at: place, in: space, arguments: arguments) { result in
             switch result {
             case .success(let reply):
                 guard let facts = TokenFacts(reply), let tokens = reply[4].integer else {
                     return completion(.failure(.server(prefix: "BELFRY", message: "an answer without facts")))
                 }
-                if tokens > TokenBuckets.splitAbove { self.split(place.tag, by: rule, of: space) }
+                if tokens > TokenBuckets.splitAbove { self.split(place.tag, of: space) }
                 completion(.success(facts))
             case .failure(let error):
                 completion(.failure(error))
@@ -212,11 +202,11 @@ package final class TokenTable {
     /// Removes all data about a token, its badge too; the result is true if there was any. A removal that failed can be
     /// repeated.
     func forget(_ token: [UInt8], in space: Space, _ completion: @escaping (Result<Bool, RedisError>) -> Void) {
-        guard let rule else { return completion(.failure(Self.unknownPlace)) }
-        let place = rule.place(of: token)
+        guard let layout else { return completion(.failure(Self.unknownPlace)) }
+        let place = layout.place(of: token)
         removeBadge(of: token, tag: place.tag, in: space) { result in
             guard case .success(let hadBadge) = result else { return completion(result) }
-            self.call(TokenScripts.forget, token, at: place, by: rule, in: space, arguments: []) { result in
+            self.call(TokenScripts.forget, token, at: place, in: space, arguments: []) { result in
                 completion(result.map { hadBadge || $0.string == "1" })
             }
         }
@@ -229,9 +219,9 @@ package final class TokenTable {
         in space: Space,
         _ completion: @escaping (Result<Bool, RedisError>) -> Void
     ) {
-        guard let rule else { return completion(.failure(Self.unknownPlace)) }
-        let place = rule.place(of: token)
-        call(TokenScripts.sweep, token, at: place, by: rule, in: space, arguments: [.bytes(record)]) { result in
+        guard let layout else { return completion(.failure(Self.unknownPlace)) }
+        let place = layout.place(of: token)
+        call(TokenScripts.sweep, token, at: place, in: space, arguments: [.bytes(record)]) { result in
             completion(result.map { $0.string == "1" })
         }
     }
@@ -248,7 +238,6 @@ package final class TokenTable {
         _ script: RedisScript,
         _ token: [UInt8],
         at place: TokenPlace,
-        by rule: PlaceRule,
         in space: Space,
         arguments: [ScriptArgument],
         corrections: Int = TokenTable.corrections,
@@ -261,11 +250,11 @@ package final class TokenTable {
             keyCount: 2,
             argumentCount: 2 + arguments.count
         ) { writer in
-            space.keys.writeDirectory(tag: place.tag, rule.layout, to: &writer)
-            space.keys.writeBucket(space.bucket(place), tag: place.tag, rule.layout, to: &writer)
+            space.keys.writeDirectory(tag: place.tag, to: &writer)
+            space.keys.writeBucket(space.bucket(place), tag: place.tag, to: &writer)
             writer.argument(count)
-            writer.argument(byteCount: rule.layout.fieldPrefixBytes + token.count) { room in
-                token.withUnsafeBytes { rule.writeField(of: $0, at: place, into: room) }
+            writer.argument(byteCount: TokenPlace.hashBytes + token.count) { room in
+                token.withUnsafeBytes { place.writeField(of: $0, into: room) }
             }
             for argument in arguments {
                 switch argument {
@@ -281,7 +270,6 @@ package final class TokenTable {
                 script,
                 token,
                 at: place,
-                by: rule,
                 in: space,
                 arguments: arguments,
                 corrections: corrections - 1,
@@ -292,15 +280,14 @@ package final class TokenTable {
 
     /// Splits the bucket whose turn it is, unless that is under way. Goes on while the next one is too large. If it
     /// fails, the next change tries again.
-    private func split(_ tag: Int, by rule: PlaceRule, of space: Space) {
+    private func split(_ tag: Int, of space: Space) {
         guard space.splitting.insert(tag).inserted else { return }
         let count = space.counts[tag]
-        let (script, layout) = (TokenScripts.split(rule.layout), rule.layout)
-        redis.evaluate(script, slot: space.keys.slot(tag: tag), keyCount: 4, argumentCount: 1) { writer in
-            writer.argument(space.keys.directory(tag: tag, layout))
-            writer.argument(space.keys.bucket(TokenBuckets.nextSplit(count: count), tag: tag, layout))
-            writer.argument(space.keys.bucket(count, tag: tag, layout))
-            writer.argument(space.keys.bucket(TokenBuckets.nextSplit(count: count + 1), tag: tag, layout))
+        redis.evaluate(TokenScripts.split, slot: space.keys.slot(tag: tag), keyCount: 4, argumentCount: 1) { writer in
+            writer.argument(space.keys.directory(tag: tag))
+            writer.argument(space.keys.bucket(TokenBuckets.nextSplit(count: count), tag: tag))
+            writer.argument(space.keys.bucket(count, tag: tag))
+            writer.argument(space.keys.bucket(TokenBuckets.nextSplit(count: count + 1), tag: tag))
             writer.argument(count)
         } _: { result in
             space.splitting.remove(tag)
@@ -310,7 +297,7 @@ package final class TokenTable {
                 space.counts[tag] = max(1, Int(present))
             } else if reply.count == 2, let tokens = reply[1].integer {
                 space.counts[tag] = count + 1
-                if tokens > TokenBuckets.splitAbove { self.split(tag, by: rule, of: space) }
+                if tokens > TokenBuckets.splitAbove { self.split(tag, of: space) }
             }
         }
     }

@@ -19,7 +19,7 @@ final class TokenStateScenario {
     private static let window = 512
 
     /// The rule by which the tokens lie; the programs in C have the same.
-    private static let rule = PlaceRule(text: BENCH_RULE)
+    private static let rule = TokenLayout(text: BENCH_RULE)
 
     private let servers: Servers
     private let address: String
@@ -146,7 +146,7 @@ final class TokenStateScenario {
                 for number in numbers {
                     let token = places[number]
                     let space = clients.spaces[places.bundles[number]]
-                    lookUps.add(token, checksum: CRC32.checksum(token), in: space, number: number)
+                    lookUps.add(token, in: space, number: number)
                 }
             }
         }

@@ -44,7 +44,7 @@ final class ApplyingPart {
     func start() {
         let applier = RecordApplier(
             eventLoop: loop,
-            clients: .init(consumer: member, producer: producer, redis: pipeline, rule: World.rule),
+            clients: .init(consumer: member, producer: producer, redis: pipeline, layout: World.layout),
             source: source.topic,
             names: World.names,
             batchLimit: Self.batchLimit,

@@ -107,7 +107,7 @@ extension ApplyingChange {
     /// The change that a script is asked for.
     init(_ script: RedisScript, _ call: WrittenCommand) {
         // Directory, bucket, number of buckets, field, time, and what is left.
-        guard let token = ApplyingRecord.number(of: call.words[3].dropFirst(World.rule.layout.fieldPrefixBytes)),
+        guard let token = ApplyingRecord.number(of: call.words[3].dropFirst(TokenPlace.hashBytes)),
             let at = call.number(4).flatMap({ UInt32(exactly: $0) }),
             let code = call.number(5).flatMap({ UInt8(exactly: $0) })
         else { preconditionFailure("a call of a script that the simulated Redis does not know") }

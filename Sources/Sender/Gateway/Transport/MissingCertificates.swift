@@ -189,14 +189,13 @@ final class MissingCertificates {
         while !isSearching, !searches.isEmpty {
             let (name, number) = searches.removeFirst()
             guard let tokens, entries[name]?.number == number else { continue }
-            guard let layout = tokens.rule?.layout else {
+            guard tokens.layout != nil else {
                 hear(name, number) { $0.heardTokens(nil, now: $1) }
                 continue
             }
             isSearching = true
             RegisteredTokenSearch(
                 tokens.redis,
-                layout,
                 environment: name.environment,
                 bundleID: name.bundleID
             ) { [weak self] isAny in

@@ -7,9 +7,9 @@ import RedisClient
 import ServiceLifecycle
 import Synchronization
 
-/// Reads from Redis, before a role begins, by which rule tokens lie, and ends the role when that changes. The first
-/// role of an installation makes the rule.
-package final class PlaceRuleCheck: Sendable {
+/// Reads from Redis, before a role begins, by which layout tokens lie, and ends the role when that changes. The first
+/// role of an installation makes the layout.
+package final class TokenLayoutCheck: Sendable {
     private let servers: RedisCluster.Configuration
     /// The addresses to begin with, for the log; nil: ``RedisDurabilityCheck`` says that Redis is waited for.
     private let addresses: String?
@@ -19,8 +19,8 @@ package final class PlaceRuleCheck: Sendable {
     private let report: @Sendable (RedisConnectionState) -> Void
     private let logger: Logger
     private let randomBits: @Sendable () -> UInt64
-    private let told = Mutex<PlaceRule?>(nil)
-    private let lateRules = AsyncStream<PlaceRule>.makeStream()
+    private let told = Mutex<TokenLayout?>(nil)
+    private let lateLayouts = AsyncStream<TokenLayout>.makeStream()
 
     /// - Parameters:
     ///   - patience: the longest wait of a role that can do without Redis; nil: it cannot.
@@ -46,46 +46,47 @@ package final class PlaceRuleCheck: Sendable {
         self.randomBits = randomBits
     }
 
-    /// The rule while a role runs; nil: Redis did not tell it within the patience, and has not since. From any thread.
-    package var rule: PlaceRule? { told.withLock { $0 } }
+    /// The layout while a role runs; nil: Redis did not tell it within the patience, and has not since. From any
+    /// thread.
+    package var layout: TokenLayout? { told.withLock { $0 } }
 
-    /// The rule while a role runs that has no patience.
-    package var knownRule: PlaceRule {
-        guard let rule else { preconditionFailure("who waits without limit is told the rule before it begins") }
-        return rule
+    /// The layout while a role runs that has no patience.
+    package var knownLayout: TokenLayout {
+        guard let layout else { preconditionFailure("who waits without limit is told the layout before it begins") }
+        return layout
     }
 
-    /// The rule that Redis tells after the patience; ends with the role. For one caller.
-    package var late: AsyncStream<PlaceRule> { lateRules.stream }
+    /// The layout that Redis tells after the patience; ends with the role. For one caller.
+    package var late: AsyncStream<TokenLayout> { lateLayouts.stream }
 
-    /// Runs `role`, for whose rule it waits while Redis is away. Once.
+    /// Runs `role`, for whose layout it waits while Redis is away. Once.
     ///
-    /// - Throws: `ToolError.configuration` (exit code 78): the rule is not known to this version, or out of reach for
-    ///   this user; `.notFound` (exit code 1): there are tokens and no rule; the errors of `role`.
+    /// - Throws: `ToolError.configuration` (exit code 78): the layout is not known to this version, or out of reach for
+    ///   this user; `.notFound` (exit code 1): there are tokens and no layout; the errors of `role`.
     package func run(_ role: () async throws -> Void) async throws {
-        defer { lateRules.continuation.finish() }
+        defer { lateLayouts.continuation.finish() }
         let inquiry = try await begin()
         defer { inquiry.eventLoop.execute { inquiry.value.close() } }
         // Said beforehand: a server that swallows what it is sent is known to be away only after the time-out.
         if let addresses { logger.info("waiting for Redis", metadata: ["redis": "\(addresses)"]) }
-        let rule = try await cancelWhenGracefulShutdown { try await self.firstRule(of: inquiry) }
-        if let rule { told.withLock { $0 = rule } }
+        let layout = try await cancelWhenGracefulShutdown { try await self.firstLayout(of: inquiry) }
+        if let layout { told.withLock { $0 = layout } }
         try await role()
     }
 
-    private func begin() async throws -> NIOLoopBound<PlaceRuleInquiry> {
+    private func begin() async throws -> NIOLoopBound<TokenLayoutInquiry> {
         let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
         return try await eventLoop.submit { [self] in
-            let inquiry = PlaceRuleInquiry(
+            let inquiry = TokenLayoutInquiry(
                 servers,
-                new: .keyed(SipHash(low: randomBits(), high: randomBits())),
+                new: TokenLayout(SipHash(low: randomBits(), high: randomBits())),
                 eventLoop: eventLoop,
                 logger: logger,
                 report: report
             )
-            inquiry.onLateRule = { [self] rule in
-                told.withLock { $0 = rule }
-                lateRules.continuation.yield(rule)
+            inquiry.onLateLayout = { [self] layout in
+                told.withLock { $0 = layout }
+                lateLayouts.continuation.yield(layout)
             }
             inquiry.onFault = { [health] in health.fail("\($0)") }
             inquiry.start(every: TimeAmount(interval), patience: patience.map { TimeAmount($0) })
@@ -93,9 +94,9 @@ package final class PlaceRuleCheck: Sendable {
         }.get()
     }
 
-    private func firstRule(of inquiry: NIOLoopBound<PlaceRuleInquiry>) async throws -> PlaceRule? {
+    private func firstLayout(of inquiry: NIOLoopBound<TokenLayoutInquiry>) async throws -> TokenLayout? {
         try await withTaskCancellationHandler {
-            try await inquiry.eventLoop.flatSubmit { inquiry.value.firstRule }.get()
+            try await inquiry.eventLoop.flatSubmit { inquiry.value.firstLayout }.get()
         } onCancel: {
             inquiry.eventLoop.execute { inquiry.value.close() }
         }

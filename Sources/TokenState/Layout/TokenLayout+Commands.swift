@@ -1,8 +1,8 @@
 import RedisClient
 
-// The commands about the rule's value in Redis.
+// The commands about the layout's value in Redis.
 
-extension PlaceRule {
+extension TokenLayout {
     static let slot = RedisSlot(key: name)
 
     /// Writes the command that reads the value.
