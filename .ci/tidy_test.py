@@ -178,14 +178,15 @@ class HouseRules(unittest.TestCase):
         self.expect_one("README.md", 5, "a line of 128 columns; 120 at most")
 
     def test_a_suite_that_waits_does_not_run_beside_others(self):
-        self.write("Tests/run.sh", "    mixed='Ledger|Gate'\n    waiting='Open'\n    waiting+='|Shut'\n")
+        self.write("Tests/run.sh", "    mixed='Ledger|Gate'\n")
         test = '@Test("A rule holds") func rule() {} // async\n#expect(true)\n'
-        suite = '@Suite("Opening") struct OpenTests { func a() async {}'
+        suite = '@Suite("Opening") struct OpenServerTests { func a() async {}'
         self.write("Tests/GateTests/Gates.swift", f"{suite}\n{test}}}\n")
         self.write("Tests/GateTests/Rules.swift", f"struct RuleTests {{\n{test}}}\n")
-        self.expect_one("Tests/run.sh", 1, "names ShutTests, which is not there")
-        self.write("Tests/LedgerTests/Shut.swift", f"final class ShutTests {{ let a = EmbeddedBroker()\n{test}}}\n")
         self.assertEqual(self.found(), [])
+        self.write("Tests/LedgerTests/Shut.swift", f"final class ShutTests {{ let a = EmbeddedBroker()\n{test}}}\n")
+        self.expect_one("Tests/LedgerTests/Shut.swift", 1, "ShutTests waits (EmbeddedBroker)")
+        self.write("Tests/LedgerTests/Shut.swift", "")
         self.write("Tests/LedgerTests/New.swift", f"extension NewTests {{ func b() async {{}}\n{test}}}\n")
         self.expect_one("Tests/LedgerTests/New.swift", 1, "NewTests waits (async)")
 

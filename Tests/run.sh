@@ -29,18 +29,10 @@ else
     # Targets whose tests compute and touch neither processes nor sockets nor clocks.
     rules='^(?:APNsProtocol|BenchmarkDriver|Chaos|Demo|Fuzz|LocalPipeline|PayloadRendering|PipelineCore|PushSchemas'
     rules+='|RequestRules|Simulation|SocketErrors)Tests\.'
-    # Targets of which most suites are like that, and their suites that wait. House rules see that all are told.
+    # Targets of which most suites are like that. The others are named after what they wait for: servers.
     mixed='BelfrySupport|HTTP2Transport|ProviderCredentials|Sender|Sandbox|TokenState'
-    waiting='APIServer|AbandonedHandshake|Badge|Browser|CertificateStore|CoalesceScript|Conformance|Control'
-    waiting+='|CourierHandler|CourierServer|DeadTokenSet|Door|EventLoopReports|FaultDoorServer|FaultScript'
-    waiting+='|FaultServer|FeedbackServer|FinalFlush'
-    waiting+='|ForeignAPI|ForeignClient|ForeignDevice|ForeignPeer|FormatServer|GatewayAddresses|GatewayLane'
-    waiting+='|GatewayServer|LayoutDocument|LedgerServer|LogLimit|Metrics|MissingCertificates'
-    waiting+='|MovingSlots|OperationsAccess|OperationsEndpoint|PageServer|ProcessFigures|ProviderKeyRule'
-    waiting+='|ProviderKeyStore|ProviderTokens|RecentValues|RedisServers|ReloadDesk|RoleHealth|RoleService|RoleThreads'
-    waiting+='|Setup|StartFailure|TokenDirectory|TokenLayoutCheck|TokenScripts|TokenTable|TrustServer'
     # A suite has a name of its own, and no slash behind it: a filter that takes it takes all its tests.
-    rules+="|^(?:$mixed)Tests\\.(?!(?:$waiting)Tests\\b)"
+    rules+="|^(?:$mixed)Tests\\.(?!\\w+ServerTests\\b)"
     # The program as a whole is half of all the time. These suites kill, cut and stop; they take as long as the others.
     failures='^IntegrationTests\.IntegrationTests/'
     failures+='(ForeignBroker|HarvesterKill|MillionTuples|Rebalance|RedisAway|RoleFailure|WorkerFailure)Tests'

@@ -3,7 +3,7 @@ import Testing
 
 @testable import TokenState
 
-/// Reading the value of a token; ``TokenScriptsTests`` prove that the scripts write it so.
+/// Reading the value of a token; ``TokenScriptsServerTests`` prove that the scripts write it so.
 @Suite struct TokenRecordTests {
     /// Feedback (1) at 0x0A0B0C0D, registered at 0x01020304.
     private static let fixed: [UInt8] = [1, 0x04, 0x03, 0x02, 0x01, 0x0D, 0x0C, 0x0B, 0x0A, 1]
