@@ -36,7 +36,7 @@ package struct RequestBatcher {
     private let plan: Plan
     private let mostWaiting: Int
     /// Tokens that wait, by shard.
-    private var waiting: [TokenList]
+    private var waiting: [PackedTokens]
     private var waitingCount = 0
     /// Bytes that the waiting tokens take in a record at most, by shard.
     private var waitingBytes: [Int]
@@ -50,7 +50,7 @@ package struct RequestBatcher {
         precondition(plan.spread >= 1 && plan.tokensPerRecord >= 1, "checked by the caller")
         self.plan = plan
         self.mostWaiting = mostWaiting
-        waiting = Array(repeating: TokenList(), count: Int(plan.spread))
+        waiting = Array(repeating: PackedTokens(), count: Int(plan.spread))
         waitingBytes = Array(repeating: 0, count: Int(plan.spread))
         let (head, tail) = Self.parts(of: plan.content)
         self.head = try head.serializedBytes()
@@ -98,7 +98,7 @@ package struct RequestBatcher {
     }
 
     /// Calls `emit` with every record for `tokens`, in order.
-    package mutating func forEachRecord(of tokens: TokenList, _ emit: (OutgoingRecord) throws -> Void) throws {
+    package mutating func forEachRecord(of tokens: PackedTokens, _ emit: (OutgoingRecord) throws -> Void) throws {
         for index in 0..<tokens.count {
             try tokens.withToken(at: index) { try add($0, emit) }
         }
@@ -123,7 +123,7 @@ package struct RequestBatcher {
         )
     }
 
-    private func binary(_ tokens: TokenList) throws -> [UInt8] {
+    private func binary(_ tokens: PackedTokens) throws -> [UInt8] {
         guard !plan.isBroadcast, let packed = tokens.packed else {
             return try request(for: tokens).serializedBytes()
         }
@@ -152,7 +152,7 @@ package struct RequestBatcher {
     /// Of the field `packed_tokens`, 6, which has a length.
     private static let packedTokensTag: UInt8 = 6 << 3 | 2
 
-    private func request(for tokens: TokenList) -> PushSendRequest {
+    private func request(for tokens: PackedTokens) -> PushSendRequest {
         var request = plan.content
         if plan.isBroadcast {
             request.channel = tokens.withToken(at: 0) { String(decoding: $0, as: UTF8.self) }

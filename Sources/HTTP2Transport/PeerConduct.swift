@@ -18,25 +18,25 @@ struct PeerConduct {
     /// CONTINUATION frames since the last frame of another type.
     private var continuationsInRow = 0
 
-    private var settings: RateMeter
-    private var pings: RateMeter
-    private var priorities: RateMeter
-    private var emptyData: RateMeter
-    private var continuations: RateMeter
-    private var unknown: RateMeter
-    private var resets: RateMeter
+    private var settings: EventRateLimit
+    private var pings: EventRateLimit
+    private var priorities: EventRateLimit
+    private var emptyData: EventRateLimit
+    private var continuations: EventRateLimit
+    private var unknown: EventRateLimit
+    private var resets: EventRateLimit
 
     init(limits: PeerLimits, expectsPreface: Bool) {
         self.limits = limits
         self.expectsPreface = expectsPreface
         scanner = FrameScanner(prefaceBytes: expectsPreface ? FrameScanner.preface.count : 0)
-        settings = RateMeter(perSecond: limits.settingsPerSecond)
-        pings = RateMeter(perSecond: limits.pingsPerSecond)
-        priorities = RateMeter(perSecond: limits.prioritiesPerSecond)
-        emptyData = RateMeter(perSecond: limits.emptyDataPerSecond)
-        continuations = RateMeter(perSecond: limits.continuationsPerSecond)
-        unknown = RateMeter(perSecond: limits.unknownFramesPerSecond)
-        resets = RateMeter(perSecond: limits.resetsPerSecond)
+        settings = EventRateLimit(perSecond: limits.settingsPerSecond)
+        pings = EventRateLimit(perSecond: limits.pingsPerSecond)
+        priorities = EventRateLimit(perSecond: limits.prioritiesPerSecond)
+        emptyData = EventRateLimit(perSecond: limits.emptyDataPerSecond)
+        continuations = EventRateLimit(perSecond: limits.continuationsPerSecond)
+        unknown = EventRateLimit(perSecond: limits.unknownFramesPerSecond)
+        resets = EventRateLimit(perSecond: limits.resetsPerSecond)
     }
 
     /// The next bytes of the connection, in any chunks. Returns the reason to end it, if there is one.
@@ -124,7 +124,7 @@ extension PeerConduct {
         frame.flags & UInt8(NGHTTP2_FLAG_ACK.rawValue) != 0
     }
 
-    private static func count(_ frame: PeerExcess.Frame, _ meter: inout RateMeter, _ now: Int64) -> PeerExcess? {
+    private static func count(_ frame: PeerExcess.Frame, _ meter: inout EventRateLimit, _ now: Int64) -> PeerExcess? {
         meter.allows(now: now) ? nil : .frames(frame, perSecond: meter.perSecond)
     }
 }

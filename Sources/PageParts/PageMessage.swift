@@ -34,7 +34,7 @@ package struct PageResponse: Sendable, Equatable {
 
     /// An error for people and programs.
     package init(refusing refusal: PortRefusal, status: Int) {
-        self.init(status: status, body: JSONText.encode(refusal))
+        self.init(status: status, body: DocumentJSON.encode(refusal))
     }
 }
 

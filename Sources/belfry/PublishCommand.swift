@@ -214,7 +214,7 @@ struct PublishCommand: AsyncParsableCommand {
         order.format = format
         order.report = report ?? (wait ? .summary : nil)
         if let warning = order.warning { Diagnostics.tell(warning) }
-        var publication = Publication(order)
+        var publication = OrderPublication(order)
         publication.rate = rate
         publication.checkpoint = checkpoint
         publication.awaitsOutcomes = wait
@@ -234,9 +234,9 @@ struct PublishCommand: AsyncParsableCommand {
     private static let resumption = "the same command goes on where this one stopped"
 
     private func publish(
-        _ publication: Publication,
+        _ publication: OrderPublication,
         through settings: KafkaSettings
-    ) throws -> Publication.Completion {
+    ) throws -> OrderPublication.Completion {
         let progress = ProgressLine()
         var publication = publication
         publication.onCheck = { progress.show(Self.checkText($0, of: $1)) }
@@ -272,7 +272,7 @@ struct PublishCommand: AsyncParsableCommand {
         if result.missing > 0 || result.failed > 0 { throw ExitCode(ExitStatus.failed.rawValue) }
     }
 
-    private func foretell(_ publication: Publication, through settings: KafkaSettings) throws {
+    private func foretell(_ publication: OrderPublication, through settings: KafkaSettings) throws {
         let progress = ProgressLine()
         var publication = publication
         publication.onCheck = { progress.show(Self.checkText($0, of: $1)) }
@@ -290,7 +290,7 @@ struct PublishCommand: AsyncParsableCommand {
         return expiration
     }
 
-    private func content() throws(ToolError) -> NotificationContent {
+    private func content() throws(ToolError) -> OrderedContent {
         if let notification { return try .notification(notification) }
         if let payload { return .payload(Array(payload.utf8)) }
         return .payload(try InputText.bytes(ofFile: payloadFile ?? ""))

@@ -23,7 +23,7 @@ struct LeverOptions: ParsableArguments {
             reason: reason ?? "",
             configuration: configuration
         )
-        let report = try TopicLevers.set(order, through: configuration.kafka)
+        let report = try LeverCommands.set(order, through: configuration.kafka)
         output.print(json: report.json, text: report.text)
     }
 }
@@ -159,5 +159,5 @@ struct TopicsLeversCommand: ParsableCommand {
     @OptionGroup var kafka: KafkaOptions
     @OptionGroup var output: OutputOptions
 
-    func run() throws { try TopicLevers.list(kafka.load().kafka, asJSON: output.json) }
+    func run() throws { try LeverCommands.list(kafka.load().kafka, asJSON: output.json) }
 }

@@ -196,7 +196,7 @@ import Testing
             .init(name: "fetch.message.max.bytes", value: "1000"), .init(name: "queued.min.messages", value: "1"),
         ]
         var told: [String] = []
-        let log = try DeadLetterLog(
+        let log = try DeadLetterReader(
             settings,
             topic: "push.dead-letters",
             patience: LogPatience(notice: .milliseconds(10), limit: .milliseconds(200)),
@@ -236,7 +236,7 @@ import Testing
         try producer.flush(timeoutMilliseconds: 10_000)
         producer.close()
         func listed(_ topic: String) throws -> Int {
-            let log = try DeadLetterLog(settings, topic: topic)
+            let log = try DeadLetterReader(settings, topic: topic)
             defer { log.close() }
             var count = 0
             try log.readAll { _ in

@@ -45,7 +45,7 @@ import Testing
         var told: [String] = []
         try RecordProducer(settings, topic: topics[0]) { told.append($0) }.finish()
         #expect(told.count == 2)
-        let log = try DeadLetterLog(settings, topic: topics[1]) { told.append($0) }
+        let log = try DeadLetterReader(settings, topic: topics[1]) { told.append($0) }
         log.close()
         #expect(told.count == 4)
         for text in told { #expect(text.contains("reconnect.backoff.jitter.ms is deprecated")) }

@@ -236,9 +236,9 @@ struct LeverTests {
             for index in 0..<batch.count { ends[batch[index].partition, default: 0] += 1 }
         }
         #expect(try listed(settings).isEmpty)
-        _ = try TopicLevers.set(order(.pause, reason: "the wrong text"), through: settings)
-        _ = try TopicLevers.set(order(.pace(notificationsPerSecond: 500), environment: "sandbox"), through: settings)
-        let report = try TopicLevers.set(order(.discard(before: 1), environment: "production"), through: settings)
+        _ = try LeverCommands.set(order(.pause, reason: "the wrong text"), through: settings)
+        _ = try LeverCommands.set(order(.pace(notificationsPerSecond: 500), environment: "sandbox"), through: settings)
+        let report = try LeverCommands.set(order(.discard(before: 1), environment: "production"), through: settings)
         #expect(report.partitions == 3 && report.lines.count == 1)
         let lines = try listed(settings)
         #expect(
@@ -257,7 +257,7 @@ struct LeverTests {
         #expect(controls[name("sandbox")] == TopicControl(isPaused: true, notificationsPerSecond: 500))
 
         for change: LeverOrder.Change in [.resume, .paceOff, .discardOff] {
-            let report = try TopicLevers.set(order(change), through: settings)
+            let report = try LeverCommands.set(order(change), through: settings)
             #expect(report.lines.allSatisfy { $0.setting == nil } && report.partitions == 0)
         }
         #expect(try listed(settings).isEmpty)
@@ -271,10 +271,10 @@ struct LeverTests {
         var settings = KafkaSettings()
         settings.brokers = broker.bootstrapServers
         try broker.publishBatch(to: "push.controls", [(Array("nonsense".utf8), [1])])
-        _ = try TopicLevers.set(order(.pause), through: settings)
+        _ = try LeverCommands.set(order(.pause), through: settings)
         var lines = 0
         #expect(throws: ToolError.refused("left out, for they cannot be read: 1 record")) {
-            try TopicLevers.list(settings, asJSON: true) { _ in
+            try LeverCommands.list(settings, asJSON: true) { _ in
                 lines += 1
                 return true
             }
@@ -291,7 +291,7 @@ struct LeverTests {
             var settings = KafkaSettings()
             settings.brokers = broker.bootstrapServers
             let error = #expect(throws: ToolError.self) {
-                try TopicLevers.set(order(.discard(before: 1)), through: settings)
+                try LeverCommands.set(order(.discard(before: 1)), through: settings)
             }
             #expect("\(try #require(error))".contains("\(missing)"), "\(String(describing: error))")
             #expect("\(try #require(error))".hasSuffix("; belfry topics create makes it"))
@@ -301,7 +301,7 @@ struct LeverTests {
 
     private func listed(_ settings: KafkaSettings) throws -> [String] {
         var lines: [String] = []
-        try TopicLevers.list(settings, asJSON: false) { line in
+        try LeverCommands.list(settings, asJSON: false) { line in
             lines.append(String(decoding: line.dropLast(), as: UTF8.self))
             return true
         }

@@ -21,11 +21,11 @@ struct NotificationOrderTests {
             $0.sound = PushSound()
             $0.localizations = ["de": .with { ($0.title, $0.body) = ("Tor!", "1:0 für uns") }, "pt": PushAlert()]
         }
-        #expect(try NotificationContent.notification("\n " + Self.goal) == .notification(expected))
+        #expect(try OrderedContent.notification("\n " + Self.goal) == .notification(expected))
         let path = NSTemporaryDirectory() + "belfry-notification-\(UUID().uuidString)"
         try Data(Self.goal.utf8).write(to: URL(fileURLWithPath: path))
         defer { try? FileManager.default.removeItem(atPath: path) }
-        #expect(try NotificationContent.notification(path) == .notification(expected))
+        #expect(try OrderedContent.notification(path) == .notification(expected))
     }
 
     @Test(
@@ -39,18 +39,18 @@ struct NotificationOrderTests {
         ]
     )
     func wrongJSON(argument: String, told: String) {
-        let error = #expect(throws: ToolError.self) { try NotificationContent.notification(argument) }
+        let error = #expect(throws: ToolError.self) { try OrderedContent.notification(argument) }
         #expect(error.map { "\($0)".hasPrefix("notification: ") && "\($0)".contains(told) } == true, "\(error as Any)")
     }
 
     @Test("A file that is not there, or empty, is named")
     func wrongFile() throws {
         let path = NSTemporaryDirectory() + "belfry-notification-\(UUID().uuidString)"
-        let missing = #expect(throws: ToolError.self) { try NotificationContent.notification(path) }
+        let missing = #expect(throws: ToolError.self) { try OrderedContent.notification(path) }
         #expect(missing.map { "\($0)".contains("\(path): cannot be read") } == true)
         try Data().write(to: URL(fileURLWithPath: path))
         defer { try? FileManager.default.removeItem(atPath: path) }
-        let empty = #expect(throws: ToolError.self) { try NotificationContent.notification(path) }
+        let empty = #expect(throws: ToolError.self) { try OrderedContent.notification(path) }
         #expect(empty.map { "\($0)" } == "\(path): the file is empty")
     }
 

@@ -12,19 +12,19 @@ import Testing
 
     @Test("So many a second leave, and after a pause in which fewer did no more than a moment's")
     func pace() {
-        var pace = Pace(perSecond: 1000)
+        var pace = CommandPace(perSecond: 1000)
         #expect(pace.delay(of: 500, now: Self.begin) == .zero)
         #expect(pace.delay(of: 500, now: Self.begin) == .milliseconds(500))
         #expect(pace.delay(of: 1, now: Self.begin + .milliseconds(900)) == .milliseconds(100))
         let late = Self.begin + .seconds(60)
         #expect(pace.delay(of: 1000, now: late) == .zero)
-        #expect(pace.delay(of: 1000, now: late) == .seconds(1) - Pace.slack)
-        #expect(pace.delay(of: 1, now: late) == .seconds(2) - Pace.slack)
+        #expect(pace.delay(of: 1000, now: late) == .seconds(1) - CommandPace.slack)
+        #expect(pace.delay(of: 1, now: late) == .seconds(2) - CommandPace.slack)
     }
 
     @Test("Timers that are a little late do not lower the rate")
     func lateTimers() {
-        var pace = Pace(perSecond: 1_000_000)
+        var pace = CommandPace(perSecond: 1_000_000)
         var now = Self.begin
         for _ in 0..<2000 {
             let delay = pace.delay(of: 500, now: now)
@@ -36,7 +36,7 @@ import Testing
     @Test("In any second no more leave than the rate and a moment's, but for one record")
     func anySecond() {
         var random = SeededGenerator(seed: 4)
-        var pace = Pace(perSecond: 100)
+        var pace = CommandPace(perSecond: 100)
         var now = Self.begin
         var departures: [(time: ContinuousClock.Instant, tokens: Int)] = []
         for _ in 0..<500 {

@@ -27,7 +27,7 @@ struct TokenInputTests {
         }
     }
 
-    private func all(_ tokens: TokenList) -> [[UInt8]] {
+    private func all(_ tokens: PackedTokens) -> [[UInt8]] {
         (0..<tokens.count).map { tokens.withToken(at: $0) { Array($0) } }
     }
 }
@@ -136,13 +136,13 @@ struct OutgoingRecordTests {
         return .init(bundleID: "com.example.news", requestID: "r-1", content: .payload(Array(payload.utf8)))
     }
 
-    private func list(_ tokens: [[UInt8]]) -> TokenList {
-        var list = TokenList()
+    private func list(_ tokens: [[UInt8]]) -> PackedTokens {
+        var list = PackedTokens()
         for token in tokens { list.append(token) }
         return list
     }
 
-    private func records(_ template: RequestBatcher.Template, _ tokens: TokenList) throws -> [OutgoingRecord] {
+    private func records(_ template: RequestBatcher.Template, _ tokens: PackedTokens) throws -> [OutgoingRecord] {
         var records: [OutgoingRecord] = []
         var batcher = try RequestBatcher(template)
         try batcher.forEachRecord(of: tokens) { records.append($0) }

@@ -25,7 +25,7 @@ struct RegistrationStreamTests {
     func shares() {
         let stream = Self.stream(1)
         let records = (1...10_000).map { stream.record($0) }
-        let hot = records.count { $0.token == TokenPlace(topic: 1, device: 7) }
+        let hot = records.count { $0.token == DevicePlace(topic: 1, device: 7) }
         #expect((4500...5600).contains(hot))
         #expect((300...700).contains(records.count(where: \.isUnregistration)))
         #expect(Set(records.map(\.token)).count == 200)

@@ -16,11 +16,11 @@ struct TokenBooksTests {
 
     private var books = TokenBooks(stream: Self.stream)
     /// Redis, when everything is right.
-    private var states: [TokenPlace: TokenFate] = [:]
+    private var states: [DevicePlace: TokenFate] = [:]
 
     /// Registrations 1… that the broker has acknowledged and somebody has applied.
     private mutating func register(_ count: Int) {
-        var statements: [TokenPlace: [TokenFate.Statement]] = [:]
+        var statements: [DevicePlace: [TokenFate.Statement]] = [:]
         for _ in 0..<count {
             let record = books.nextRegistration()
             books.noteAcknowledged(record.number)
@@ -33,7 +33,7 @@ struct TokenBooksTests {
 
     private mutating func feedback(_ device: Int, at time: UInt32, offset: Int64) {
         books.noteFeedback(
-            Self.stream.bytes(of: TokenPlace(topic: 0, device: device)),
+            Self.stream.bytes(of: DevicePlace(topic: 0, device: device)),
             bundleID: Self.topics[0],
             time: time,
             partition: 0,
@@ -74,8 +74,8 @@ struct TokenBooksTests {
         register(500)
         feedback(3, at: 3_000_000, offset: 99)
         #expect(audit().feedbackLost == 1 && audit().registrationsLost == 0)
-        states[TokenPlace(topic: 0, device: 3)]?.tombstonedAt = 3_000_000
-        states[TokenPlace(topic: 0, device: 3)]?.reason = "feedback"
+        states[DevicePlace(topic: 0, device: 3)]?.tombstonedAt = 3_000_000
+        states[DevicePlace(topic: 0, device: 3)]?.reason = "feedback"
         #expect(audit() == TokenBooks.Audit())
         feedback(4, at: 3_000_000, offset: 100)
         #expect(audit() == TokenBooks.Audit())
@@ -85,7 +85,7 @@ struct TokenBooksTests {
     @Test("Feedback that is not newer than a registration leaves no trace")
     mutating func outweighed() {
         register(500)
-        let old = TokenPlace(topic: 0, device: 3)
+        let old = DevicePlace(topic: 0, device: 3)
         feedback(3, at: states[old]?.registeredAt ?? 1, offset: 5)
         #expect(audit() == TokenBooks.Audit())
     }
@@ -109,7 +109,7 @@ struct TokenBooksTests {
 
     @Test("Tuples of other bundles are not looked at; of a device's token under another bundle, they are counted")
     mutating func foreign() {
-        let token = Self.stream.bytes(of: TokenPlace(topic: 0, device: 1))
+        let token = Self.stream.bytes(of: DevicePlace(topic: 0, device: 1))
         books.noteFeedback(token, bundleID: "com.example.news", time: 5, partition: 0, offset: 0)
         #expect(books.feedback == 0 && books.strangeTuples == 0)
         books.noteFeedback(token, bundleID: Self.topics[1], time: 5, partition: 0, offset: 1)

@@ -207,7 +207,7 @@ struct PeerLimitTests {
 
     @Test("A limit per second lets that many through at once, and then one for each part of a second")
     func meter() {
-        var meter = RateMeter(perSecond: 4)
+        var meter = EventRateLimit(perSecond: 4)
         let start: Int64 = 5_000_000_000
         let allowed = [0, 0, 0, 0, 250, 250, 1_500].map { meter.allows(now: start + $0 * 1_000_000) }
         #expect(allowed == [true, true, true, true, true, false, true])

@@ -91,10 +91,10 @@ struct AcceptedLogTests {
     @Test("What the gateway accepts is recorded with its topic and time")
     func recorded() {
         let fixture = TopicFixture()
-        var settings = TopicLedger.Settings()
+        var settings = DeviceLedger.Settings()
         settings.topic = 7
         settings.recordedRecords = 10
-        fixture.ledger = TopicLedger(devices: 10, settings: settings)
+        fixture.ledger = DeviceLedger(devices: 10, settings: settings)
         #expect(fixture.accept(device: 3, n: 5, now: 2_000_000))
         var taken = AcceptedChunk(limit: 10)
         fixture.ledger.takeRecorded(into: &taken)

@@ -330,7 +330,7 @@ struct ChannelTests {
         let expected =
             #"[{"accepted":1,"channel":"\#(channel)","marks":[3],"storagePolicy":0,"subscribers":5,"waiting":0}]"#
         #expect(String(decoding: answer.body, as: UTF8.self) == expected)
-        let stats = String(decoding: JSONText.encode(StatsDocument(of: fixture.service)), as: UTF8.self)
+        let stats = String(decoding: DocumentJSON.encode(StatsDocument(of: fixture.service)), as: UTF8.self)
         let counts = #""channels":{"accepted":1,"delivered":5,"missed":0,"registered":1,"stored":0,"subscribers":5}"#
         #expect(stats.contains(counts))
     }

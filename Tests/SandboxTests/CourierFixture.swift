@@ -12,7 +12,7 @@ final class CourierFixture: CourierDesk {
 
     let devices = 100
     private let mints = topics.map { TokenMint(key: TopicFixture.key, environment: .development, topic: $0) }
-    private(set) var ledgers = topics.map { _ in TopicLedger(devices: 100) }
+    private(set) var ledgers = topics.map { _ in DeviceLedger(devices: 100) }
     private var connections: UInt64 = 0
 
     func topic(named name: String) -> Int? { Self.topics.firstIndex(of: name) }
@@ -28,7 +28,7 @@ final class CourierFixture: CourierDesk {
 
     func token(of instance: AppInstance, topic: Int) -> [UInt8] { mints[topic].token(of: instance) }
 
-    func withLedger<Result>(of topic: Int, _ body: (inout TopicLedger) -> Result) -> Result {
+    func withLedger<Result>(of topic: Int, _ body: (inout DeviceLedger) -> Result) -> Result {
         body(&ledgers[topic])
     }
 

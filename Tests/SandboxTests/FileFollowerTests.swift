@@ -4,16 +4,16 @@ import Testing
 
 /// The times at which the revocation list is read again.
 struct FileFollowerTests {
-    private let stamp = FileStamp(inode: 1, sizeBytes: 100, modifiedNanoseconds: 5)
+    private let stamp = FollowedFileState(inode: 1, sizeBytes: 100, modifiedNanoseconds: 5)
 
     @Test("A state of the file is read once, and any change of inode, size or time is another state")
     func readOnce() {
         var follower = FileFollower()
         let states = [
             stamp,
-            FileStamp(inode: 2, sizeBytes: 100, modifiedNanoseconds: 5),
-            FileStamp(inode: 2, sizeBytes: 101, modifiedNanoseconds: 5),
-            FileStamp(inode: 2, sizeBytes: 101, modifiedNanoseconds: 4),
+            FollowedFileState(inode: 2, sizeBytes: 100, modifiedNanoseconds: 5),
+            FollowedFileState(inode: 2, sizeBytes: 101, modifiedNanoseconds: 5),
+            FollowedFileState(inode: 2, sizeBytes: 101, modifiedNanoseconds: 4),
         ]
         for state in states {
             let actions = [follower.observe(state), follower.observe(state)]

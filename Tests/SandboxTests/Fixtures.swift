@@ -12,7 +12,7 @@ final class TopicFixture {
     static let now: UInt32 = 1_000_000
 
     let mint = TokenMint(key: key, environment: .development, topic: topic)
-    var ledger = TopicLedger(devices: 100)
+    var ledger = DeviceLedger(devices: 100)
     var session: GatewaySession
 
     init(limits: GatewayLimits = GatewayLimits()) {

@@ -118,9 +118,9 @@ struct HoldingTests {
 
     @Test("The status for nothing to show is the one that is set")
     func protocolErrorStatus() {
-        var settings = TopicLedger.Settings()
+        var settings = DeviceLedger.Settings()
         settings.protocolErrorStatus = .protocolError
-        fixture.ledger = TopicLedger(devices: 10, settings: settings)
+        fixture.ledger = DeviceLedger(devices: 10, settings: settings)
         let payload = Array(#"{"aps":{"content-available":1}}"#.utf8)
         let frame = Frame.command2(identifier: 7, token: fixture.token(1), payload: payload)
         let refusal = ErrorResponse(status: .protocolError, identifier: 7)

@@ -134,7 +134,7 @@ struct LedgerModelTests {
         seed: UInt64,
         fixture: TopicFixture,
         devices: Int,
-        _ check: (inout Model, TopicLedger) -> Void
+        _ check: (inout Model, DeviceLedger) -> Void
     ) {
         var random = SeededGenerator(seed: seed)
         var model = Model(devices: [Model.Device](repeating: Model.Device(), count: devices))
@@ -189,9 +189,9 @@ struct LedgerModelTests {
     )
     func evictions(seed: UInt64) {
         let fixture = TopicFixture()
-        var settings = TopicLedger.Settings()
+        var settings = DeviceLedger.Settings()
         settings.storageBytes = 512
-        fixture.ledger = TopicLedger(devices: 20, settings: settings)
+        fixture.ledger = DeviceLedger(devices: 20, settings: settings)
         Self.run(seed: seed, fixture: fixture, devices: 20) { _, ledger in
             #expect(Self.isBalanced(ledger.counters))
             #expect(ledger.counters.stored == ledger.store.count)

@@ -15,16 +15,16 @@ struct PopulationTests {
         return rates
     }()
 
-    private func ledger(devices: Int = 10_000, seed: UInt64, rates: ChurnRates = rates) -> TopicLedger {
-        var settings = TopicLedger.Settings()
+    private func ledger(devices: Int = 10_000, seed: UInt64, rates: ChurnRates = rates) -> DeviceLedger {
+        var settings = DeviceLedger.Settings()
         settings.seed = seed
         settings.churn = rates
         settings.initial.offline = 0.25
         settings.initial.uninstalled = 0.1
-        return TopicLedger(devices: devices, settings: settings)
+        return DeviceLedger(devices: devices, settings: settings)
     }
 
-    private func age(_ ledger: inout TopicLedger, seconds: Int, slice: Int = .max) {
+    private func age(_ ledger: inout DeviceLedger, seconds: Int, slice: Int = .max) {
         for _ in 0..<seconds {
             ledger.tickChurn()
             while !ledger.churnDevices(atMost: slice, now: TopicFixture.now) {}
@@ -73,9 +73,9 @@ struct PopulationTests {
         #expect((9_500...10_500).contains(counts.uninstalled))
         #expect(counts.removed == 0)
         #expect(counts.online + counts.offline + counts.uninstalled == 100_000)
-        var settings = TopicLedger.Settings()
+        var settings = DeviceLedger.Settings()
         settings.initial.offline = 1
-        #expect(TopicLedger(devices: 1000, settings: settings).population.counts.offline == 1000)
+        #expect(DeviceLedger(devices: 1000, settings: settings).population.counts.offline == 1000)
     }
 
     @Test("In a second as many devices are asked as the rate says, fractions carried over")

@@ -37,7 +37,7 @@ struct ReadingGateTests {
     private let topic = PushService.Topic(
         name: "a",
         devices: 10,
-        settings: TopicLedger.Settings(),
+        settings: DeviceLedger.Settings(),
         number: 0,
         courier: CourierDirectory()
     )

@@ -15,10 +15,10 @@ struct TitleCountTests {
         return titles.counts
     }
 
-    private static func ledger(countsTitles: Bool) -> TopicLedger {
-        var settings = TopicLedger.Settings()
+    private static func ledger(countsTitles: Bool) -> DeviceLedger {
+        var settings = DeviceLedger.Settings()
         settings.countsTitles = countsTitles
-        return TopicLedger(devices: 10, settings: settings)
+        return DeviceLedger(devices: 10, settings: settings)
     }
 
     @Test("Notifications are counted by the title of their alert")

@@ -16,7 +16,7 @@ public enum DeadLetterListing {
         asJSON: Bool,
         output: ([UInt8]) -> Bool = StandardStream.output.tryWrite
     ) throws(ToolError) {
-        let log = try DeadLetterLog(settings)
+        let log = try DeadLetterReader(settings)
         defer { log.close() }
         let names = TopicNames(settings)
         var remaining = limit ?? .max
@@ -34,7 +34,7 @@ public enum DeadLetterListing {
         partition: Int32,
         offset: Int64
     ) throws(ToolError) -> (json: String, reason: String) {
-        let log = try DeadLetterLog(settings)
+        let log = try DeadLetterReader(settings)
         defer { log.close() }
         let letter = try log.letter(partition: partition, offset: offset)
         return (DeadLetterLine(letter: letter, names: TopicNames(settings)).whole.text, letter.reason)

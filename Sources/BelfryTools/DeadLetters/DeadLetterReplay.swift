@@ -85,7 +85,7 @@ public final class DeadLetterReplay {
     private let settings: KafkaSettings
     private let names: TopicNames
     private var order: Order
-    private let log: DeadLetterLog
+    private let log: DeadLetterReader
     private var done: ReplayCheckpoint
 
     /// Letters between two looks at the checkpoint.
@@ -102,7 +102,7 @@ public final class DeadLetterReplay {
         if let path = order.checkpoint { begun = try ReplayCheckpoint.read(path, of: text) }
         done = begun ?? ReplayCheckpoint(order: text, since: order.filter.since)
         self.order.filter.since = done.since
-        log = try DeadLetterLog(settings)
+        log = try DeadLetterReader(settings)
     }
 
     public func close() { log.close() }

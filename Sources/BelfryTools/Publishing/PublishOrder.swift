@@ -11,7 +11,7 @@ public struct PublishOrder: Equatable, Sendable {
     public var tokens: TokenInput
     /// The id of the channel to broadcast to, instead of tokens; nil: none.
     public var channel: String?
-    public var content: NotificationContent
+    public var content: OrderedContent
     /// Empty: the only one configured at the workers.
     public var environment = ""
     /// Passed on to the outcomes.
@@ -40,7 +40,7 @@ public struct PublishOrder: Equatable, Sendable {
     /// For payment card and social-security numbers in what users see.
     public var sensitiveData = SensitiveDataPolicy.off
 
-    public init(bundleID: String, tokens: TokenInput, content: NotificationContent, requestID: String) {
+    public init(bundleID: String, tokens: TokenInput, content: OrderedContent, requestID: String) {
         self.bundleID = bundleID
         self.tokens = tokens
         self.content = content
@@ -49,7 +49,7 @@ public struct PublishOrder: Equatable, Sendable {
 
     /// Checks everything, so that a mistake is told before the first record leaves. Throws `ToolError.invalidInput`
     /// with one line per mistake.
-    func checked() throws(ToolError) -> (template: RequestBatcher.Template, tokens: TokenList) {
+    func checked() throws(ToolError) -> (template: RequestBatcher.Template, tokens: PackedTokens) {
         try checked { lengths throws(ToolError) in
             try tokens.tokens(lengths: lengths)
         } broadcast: {
@@ -62,7 +62,7 @@ public struct PublishOrder: Equatable, Sendable {
     ///   - broadcast: makes the same of a list that holds nothing but a channel.
     func checked<Tokens>(
         _ readTokens: (_ lengths: ClosedRange<Int>) throws(ToolError) -> Tokens,
-        broadcast: (TokenList) -> Tokens
+        broadcast: (PackedTokens) -> Tokens
     ) throws(ToolError) -> (template: RequestBatcher.Template, tokens: Tokens) {
         var faults = Self.faults(bundleID: bundleID, spread: spread)
         if !(1...10_000).contains(tokensPerRecord) {
@@ -73,7 +73,7 @@ public struct PublishOrder: Equatable, Sendable {
         do throws(ToolError) {
             if let channel {
                 // In the place of the only token, as in the record's view.
-                var list = TokenList()
+                var list = PackedTokens()
                 list.append(Array(channel.utf8))
                 tokens = broadcast(list)
             } else {

@@ -41,7 +41,7 @@ public struct PublishReport: Equatable, Sendable {
 public enum Publisher {
     /// Publishes to push.requests at once, and waits for nothing but the acknowledgements.
     public static func publish(_ order: PublishOrder, through settings: KafkaSettings) throws -> PublishReport {
-        try Publication(order).run(through: settings).report
+        try OrderPublication(order).run(through: settings).report
     }
 
     /// Publishes to push.registrations.

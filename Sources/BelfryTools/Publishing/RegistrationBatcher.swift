@@ -28,7 +28,7 @@ struct RegistrationBatcher {
     }
 
     /// Calls `emit` with every record for `tokens`, in order.
-    func forEachRecord(of tokens: TokenList, _ emit: (OutgoingRecord) throws -> Void) throws {
+    func forEachRecord(of tokens: PackedTokens, _ emit: (OutgoingRecord) throws -> Void) throws {
         for index in 0..<tokens.count {
             try tokens.withToken(at: index) { try emit(try record(for: $0)) }
         }

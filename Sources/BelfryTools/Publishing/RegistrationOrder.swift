@@ -39,7 +39,7 @@ public struct RegistrationOrder: Equatable, Sendable {
     }
 
     /// Checks everything, as for a `PublishOrder`.
-    func checked() throws(ToolError) -> (template: RegistrationBatcher.Template, tokens: TokenList) {
+    func checked() throws(ToolError) -> (template: RegistrationBatcher.Template, tokens: PackedTokens) {
         var faults: [String] = []
         var template: RegistrationBatcher.Template?
         do throws(ToolError) {
@@ -47,7 +47,7 @@ public struct RegistrationOrder: Equatable, Sendable {
         } catch {
             faults.append(error.description)
         }
-        var tokens = TokenList()
+        var tokens = PackedTokens()
         do throws(ToolError) {
             tokens = try self.tokens.tokens(lengths: lengths)
             if replaces != nil, tokens.count != 1 {
@@ -69,7 +69,7 @@ public struct RegistrationOrder: Equatable, Sendable {
         if let replaces {
             if kind != .register { faults.append("replaces: allowed only where a token is registered") }
             do throws(ToolError) {
-                template.replaced = try TokenList([replaces], lengths: lengths).withToken(at: 0) { Array($0) }
+                template.replaced = try PackedTokens([replaces], lengths: lengths).withToken(at: 0) { Array($0) }
             } catch {
                 faults.append("replaces: \(error)")
             }

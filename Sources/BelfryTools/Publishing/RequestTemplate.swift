@@ -9,7 +9,7 @@ extension RequestBatcher {
         var requestID: String
         var environment = ""
         /// Checked.
-        var content: NotificationContent
+        var content: OrderedContent
         /// UNIX seconds; nil: do not store.
         var expiration: UInt32?
         /// 10, 5 or 1; nil: not said.

@@ -3,7 +3,7 @@ import BelfrySupport
 
 /// Tokens that were read once, and are gone through again when they are published.
 enum CheckedTokens {
-    case list(TokenList)
+    case list(PackedTokens)
     case file(TokenFile)
 
     /// - Parameter progress: see ``TokenFile/check(_:)``.

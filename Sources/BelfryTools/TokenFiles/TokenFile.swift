@@ -83,8 +83,8 @@ final class TokenFile {
     }
 
     /// All tokens in memory, checked.
-    func list() throws(ToolError) -> TokenList {
-        var list = TokenList()
+    func list() throws(ToolError) -> PackedTokens {
+        var list = PackedTokens()
         try check()
         guard faults.isEmpty else { throw .invalidInput(faults.lines) }
         do {

@@ -12,10 +12,10 @@ public enum TokenInput: Equatable, Sendable {
     static let nothing = ["no token was given"]
 
     /// All tokens in memory.
-    func tokens(lengths: ClosedRange<Int>) throws(ToolError) -> TokenList {
+    func tokens(lengths: ClosedRange<Int>) throws(ToolError) -> PackedTokens {
         let tokens =
             switch self {
-            case .listed(let texts): try TokenList(texts, lengths: lengths)
+            case .listed(let texts): try PackedTokens(texts, lengths: lengths)
             case .file(let path, let format): try TokenFile(path: path, format, lengths: lengths).list()
             }
         guard !tokens.isEmpty else { throw .invalidInput(Self.nothing) }

@@ -31,7 +31,8 @@ final class ConsoleSite: PageSite {
     func respond(to request: PageRequest) -> PageResponse {
         if let file = PageFile.console.first(where: { $0.path == request.path }) { return PageResponse(file) }
         switch request.path {
-        case "/fleet": return PageResponse(status: 200, body: JSONText.encode(watch.document()) + [UInt8(ascii: "\n")])
+        case "/fleet":
+            return PageResponse(status: 200, body: DocumentJSON.encode(watch.document()) + [UInt8(ascii: "\n")])
         case "/livez": return PageResponse(status: 200, body: Array("alive\n".utf8), contentType: "text/plain")
         default:
             let refusal = PortRefusal(error: "there is only /, /fleet, /events and /livez")

@@ -14,7 +14,7 @@ final class ConsoleHub {
     func join(_ page: EventPage, history: HistoryDocument, fleet: FleetDocument) {
         precondition(!isFull, "one page too many")
         pages[ObjectIdentifier(page)] = page
-        let frames = [("history", JSONText.encode(history)), ("fleet", JSONText.encode(fleet))]
+        let frames = [("history", DocumentJSON.encode(history)), ("fleet", DocumentJSON.encode(fleet))]
         page.write([ServerSentEvent.greeting] + frames.map { ServerSentEvent.frame($0.0, $0.1) })
     }
 
@@ -28,7 +28,7 @@ final class ConsoleHub {
     /// - Parameter document: made when a page needs it.
     func tell(now: NIODeadline, _ document: () -> FleetDocument) {
         guard !pages.isEmpty else { return }
-        lazy var frame = ServerSentEvent.frame("fleet", JSONText.encode(document()))
+        lazy var frame = ServerSentEvent.frame("fleet", DocumentJSON.encode(document()))
         for page in pages.values {
             let action = page.subscriber.tick(
                 isWritable: page.isWritable,

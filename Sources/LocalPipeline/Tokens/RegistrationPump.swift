@@ -49,7 +49,7 @@ package final class RegistrationPump {
     private let names = TopicNames()
     private var books: TokenBooks
     private var unacknowledged = 0
-    private var pace = Pace(perSecond: RegistrationStream.rate)
+    private var pace = StreamPace(perSecond: RegistrationStream.rate)
     private let start = ContinuousClock.now
     private var witness: LogWitness
 

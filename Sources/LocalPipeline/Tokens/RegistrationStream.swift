@@ -4,7 +4,7 @@ import SwiftProtobuf
 import Workbench
 
 /// A token by its place in the sandbox.
-package struct TokenPlace: Hashable, Sendable {
+package struct DevicePlace: Hashable, Sendable {
     /// Index into the stream's topics.
     package var topic: Int
     package var device: Int
@@ -23,7 +23,7 @@ package struct RegistrationStream: Sendable {
     package struct Record: Equatable, Sendable {
         /// From 1.
         package var number: UInt32
-        package var token: TokenPlace
+        package var token: DevicePlace
         /// The app gives the token up.
         package var isUnregistration: Bool
         /// UNIX seconds.
@@ -44,7 +44,7 @@ package struct RegistrationStream: Sendable {
     /// By topic and device, 32 bytes each.
     package let tokens: [[[UInt8]]]
     /// The tokens of which half of the records are.
-    private let hot: [TokenPlace]
+    private let hot: [DevicePlace]
     private let seed: UInt64
     /// Time of the first record, UNIX seconds.
     package let start: UInt32
@@ -60,7 +60,7 @@ package struct RegistrationStream: Sendable {
         topics: [String],
         tokens: [[[UInt8]]],
         start: UInt32,
-        isHot: (TokenPlace) -> Bool
+        isHot: (DevicePlace) -> Bool
     ) {
         precondition(topics.count == tokens.count, "tokens for every topic")
         self.seed = seed
@@ -69,7 +69,7 @@ package struct RegistrationStream: Sendable {
         self.tokens = tokens
         self.start = start
         hot = tokens.indices.flatMap { topic in
-            tokens[topic].indices.map { TokenPlace(topic: topic, device: $0) }.filter(isHot)
+            tokens[topic].indices.map { DevicePlace(topic: topic, device: $0) }.filter(isHot)
         }
         precondition(!hot.isEmpty, "some tokens are hot")
     }
@@ -90,9 +90,9 @@ package struct RegistrationStream: Sendable {
         )
     }
 
-    private func anyToken(_ random: inout SeededGenerator) -> TokenPlace {
+    private func anyToken(_ random: inout SeededGenerator) -> DevicePlace {
         let topic = random.pick(0...topics.count - 1)
-        return TokenPlace(topic: topic, device: random.pick(0...tokens[topic].count - 1))
+        return DevicePlace(topic: topic, device: random.pick(0...tokens[topic].count - 1))
     }
 
     /// The time that is given to what happens so long after the beginning, UNIX seconds.
@@ -102,7 +102,7 @@ package struct RegistrationStream: Sendable {
         start + UInt32(clamping: seconds + disorder)
     }
 
-    package func bytes(of token: TokenPlace) -> [UInt8] { tokens[token.topic][token.device] }
+    package func bytes(of token: DevicePlace) -> [UInt8] { tokens[token.topic][token.device] }
 
     /// The locale of a registration of that time: the same for all of one second, so that their order does not matter.
     package static func locale(at time: UInt32) -> String { locales[Int(time) % locales.count] }

@@ -9,10 +9,10 @@ extension TokenBooks {
     /// The states of all tokens of the stream's topics of which Redis knows something.
     ///
     /// - Throws: ``StrangeState``; the error of Redis.
-    package func states(redisURL: String, environment: String) throws -> [TokenPlace: TokenFate] {
+    package func states(redisURL: String, environment: String) throws -> [DevicePlace: TokenFate] {
         let inspector = try TokenInspector(redisURL: redisURL)
         defer { inspector.close() }
-        var states: [TokenPlace: TokenFate] = [:]
+        var states: [DevicePlace: TokenFate] = [:]
         for topic in stream.topics {
             let unreadable = try inspector.walk(environment: environment, bundleID: topic) { page, _ in
                 for report in page {

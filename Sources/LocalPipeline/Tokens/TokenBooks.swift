@@ -5,7 +5,7 @@
 package struct TokenBooks: Sendable {
     /// A tuple in push.feedback.
     private struct Tuple: Sendable {
-        var token: TokenPlace
+        var token: DevicePlace
         var time: UInt32
         var partition: Int32
         var offset: Int64
@@ -32,16 +32,16 @@ package struct TokenBooks: Sendable {
     package private(set) var strangeTuples = 0
     private var acknowledged = Bitset()
     private var tuples: [Tuple] = []
-    private let places: [[UInt8]: TokenPlace]
+    private let places: [[UInt8]: DevicePlace]
 
     private static let exampleLimit = 10
 
     package init(stream: RegistrationStream) {
         self.stream = stream
-        var places: [[UInt8]: TokenPlace] = [:]
+        var places: [[UInt8]: DevicePlace] = [:]
         for topic in stream.tokens.indices {
             for (device, token) in stream.tokens[topic].enumerated() {
-                places[token] = TokenPlace(topic: topic, device: device)
+                places[token] = DevicePlace(topic: topic, device: device)
             }
         }
         self.places = places
@@ -85,7 +85,7 @@ package struct TokenBooks: Sendable {
     package var feedback: Int { tuples.count }
 
     /// The token with these bytes; nil: none of the stream.
-    package func place(of token: [UInt8]) -> TokenPlace? { places[token] }
+    package func place(of token: [UInt8]) -> DevicePlace? { places[token] }
 
     /// Compares what was said with the state of the tokens.
     ///
@@ -93,7 +93,7 @@ package struct TokenBooks: Sendable {
     ///   - states: of all tokens of which something is known.
     ///   - due: by partition of push.feedback, the offset before which every tuple must have been applied. Those behind
     ///     it may have been.
-    package func audit(_ states: [TokenPlace: TokenFate], due: [Int32: Int64]) -> Audit {
+    package func audit(_ states: [DevicePlace: TokenFate], due: [Int32: Int64]) -> Audit {
         var comparison = Comparison(states: states)
         for index in 0..<registrationsMade {
             let record = stream.record(UInt32(index + 1))
@@ -117,22 +117,22 @@ package struct TokenBooks: Sendable {
 
     /// The comparison while it goes on.
     private struct Comparison {
-        let states: [TokenPlace: TokenFate]
+        let states: [DevicePlace: TokenFate]
         var audit = Audit()
-        private var statements: [TokenPlace: [TokenFate.Statement]] = [:]
+        private var statements: [DevicePlace: [TokenFate.Statement]] = [:]
         /// Tokens of which something is lost, or not certain: their state tells nothing more.
-        private var doubtful: Set<TokenPlace> = []
+        private var doubtful: Set<DevicePlace> = []
 
-        init(states: [TokenPlace: TokenFate]) {
+        init(states: [DevicePlace: TokenFate]) {
             self.states = states
         }
 
-        private func state(_ token: TokenPlace) -> TokenFate { states[token] ?? TokenFate() }
+        private func state(_ token: DevicePlace) -> TokenFate { states[token] ?? TokenFate() }
 
         /// Enters what was said of a token.
         ///
         /// - Returns: whether the token's state honours it.
-        mutating func enter(_ statement: TokenFate.Statement, of token: TokenPlace, isCertain: Bool) -> Bool {
+        mutating func enter(_ statement: TokenFate.Statement, of token: DevicePlace, isCertain: Bool) -> Bool {
             statements[token, default: []].append(statement)
             let isHonoured = state(token).honours(statement)
             if !isHonoured || !isCertain { doubtful.insert(token) }
@@ -150,7 +150,7 @@ package struct TokenBooks: Sendable {
             }
         }
 
-        mutating func note(_ token: TokenPlace, _ text: @autoclosure () -> String, in stream: RegistrationStream) {
+        mutating func note(_ token: DevicePlace, _ text: @autoclosure () -> String, in stream: RegistrationStream) {
             guard audit.examples.count < TokenBooks.exampleLimit else { return }
             let name = "\(stream.topics[token.topic]), device \(token.device)"
             audit.examples.append("token state: \(name): \(text()), found \(state(token))")

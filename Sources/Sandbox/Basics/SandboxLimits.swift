@@ -5,7 +5,7 @@ import NIOCore
 /// Every limit of the sandbox in one place, so that nothing a peer or a caller sends makes it grow.
 enum SandboxLimits {
     /// Devices a topic can have. An index fits into 24 bits, and the last one is left out so that no packed
-    /// (device, generation, mark) has all its bits set: see ``AcceptedMemory``.
+    /// (device, generation, mark) has all its bits set: see ``AcceptedPairs``.
     static let devices = 1...(1 << 24) - 1
 
     /// Pairs of (token, mark) remembered per topic: three quarters of 2^25 slots of 8 bytes, 256 MiB, and only if it

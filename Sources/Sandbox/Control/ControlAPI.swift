@@ -116,6 +116,6 @@ struct ControlAPI: Sendable {
     }
 
     func json(_ document: some Encodable, status: Int = 200) -> Response {
-        Response(status: status, body: JSONText.encode(document))
+        Response(status: status, body: DocumentJSON.encode(document))
     }
 }

@@ -63,7 +63,7 @@ struct DevicesRequest: Equatable {
 
 extension DevicesRequest.State {
     /// Carries it out for one device of the ledger's, which must exist.
-    func apply(to device: Int, of ledger: inout TopicLedger, now: UInt32) {
+    func apply(to device: Int, of ledger: inout DeviceLedger, now: UInt32) {
         switch self {
         case .online, .reinstalled: ledger.set(device, .online, now: now)
         case .offline: ledger.set(device, .offline, now: now)

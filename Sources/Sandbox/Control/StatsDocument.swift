@@ -141,7 +141,7 @@ struct StatsDocument: Encodable {
 }
 
 extension StatsDocument.Topic {
-    init(_ ledger: TopicLedger) {
+    init(_ ledger: DeviceLedger) {
         let counters = ledger.counters
         accepted = counters.accepted
         distinct = ledger.memory.count

@@ -10,7 +10,7 @@ protocol CourierDesk {
     func open(_ token: [UInt8]) -> (topic: Int, instance: AppInstance)?
     func token(of instance: AppInstance, topic: Int) -> [UInt8]
     /// Alone with the topic's ledger.
-    func withLedger<Result>(of topic: Int, _ body: (inout TopicLedger) -> Result) -> Result
+    func withLedger<Result>(of topic: Int, _ body: (inout DeviceLedger) -> Result) -> Result
 }
 
 /// The running service's.
@@ -43,7 +43,7 @@ struct ServiceDesk: CourierDesk {
         topics[topic].mint.token(of: instance)
     }
 
-    func withLedger<Result>(of topic: Int, _ body: (inout TopicLedger) -> Result) -> Result {
+    func withLedger<Result>(of topic: Int, _ body: (inout DeviceLedger) -> Result) -> Result {
         topics[topic].topic.withLedger(body)
     }
 }

@@ -92,7 +92,7 @@ struct DevicePopulation: Sendable {
         return state
     }
 
-    /// Has what is known of a device fetched: see ``TopicLedger/anticipate(_:)``.
+    /// Has what is known of a device fetched: see ``DeviceLedger/anticipate(_:)``.
     @inline(__always)
     func prefetch(_ device: UInt32) {
         packed.prefetch(Int(device))

@@ -38,7 +38,7 @@ struct GatewayProgress: Sendable {
     mutating func judge(
         _ notification: NotificationView,
         for instance: AppInstance?,
-        _ ledger: inout TopicLedger,
+        _ ledger: inout DeviceLedger,
         now: UInt32
     ) -> APNsStatus? {
         received += 1
@@ -57,7 +57,7 @@ struct GatewayProgress: Sendable {
         endAfter = .max
     }
 
-    private mutating func refusal(of instance: AppInstance?, _ ledger: inout TopicLedger) -> APNsStatus? {
+    private mutating func refusal(of instance: AppInstance?, _ ledger: inout DeviceLedger) -> APNsStatus? {
         // The status does not matter: it only makes the decoder discard.
         guard ending == nil else { return .shutdown }
         guard ledger.faults.refuses(instance) else { return nil }

@@ -50,7 +50,7 @@ struct GatewaySession: Sendable {
     mutating func receive(
         _ bytes: UnsafeRawBufferPointer,
         mint: TokenMint,
-        ledger: inout TopicLedger,
+        ledger: inout DeviceLedger,
         now: UInt32
     ) -> Action {
         guard !isFinished else {
@@ -77,7 +77,7 @@ struct GatewaySession: Sendable {
         _ bytes: Slice<UnsafeRawBufferPointer>,
         _ interruption: FaultPlan.Interruption,
         _ mint: TokenMint,
-        _ ledger: inout TopicLedger,
+        _ ledger: inout DeviceLedger,
         _ now: UInt32
     ) -> GatewayFrameDecoder.Outcome {
         // A copy, because the session must not be touched while its decoder is decoding.
@@ -100,7 +100,7 @@ struct GatewaySession: Sendable {
         return decoder.lengthBytes(of: max(1, interruption.stallAfter - progress.accepted), in: bytes)
     }
 
-    private mutating func countDiscarded(in ledger: inout TopicLedger) {
+    private mutating func countDiscarded(in ledger: inout DeviceLedger) {
         // The decoder counts what follows the refused one. Behind a fault that one was discarded too.
         let isBehindFault = progress.ending != nil && progress.ending != .sentinelSilence && decoder.hasFailed
         let discarded = decoder.discarded + (isBehindFault ? 1 : 0)
@@ -108,7 +108,7 @@ struct GatewaySession: Sendable {
         discardedBefore = discarded
     }
 
-    private mutating func finish(_ outcome: GatewayFrameDecoder.Outcome, _ ledger: inout TopicLedger) -> Action {
+    private mutating func finish(_ outcome: GatewayFrameDecoder.Outcome, _ ledger: inout DeviceLedger) -> Action {
         if let ending = progress.ending {
             ledger.faults.strike(ending)
             switch ending {
@@ -137,7 +137,7 @@ struct GatewaySession: Sendable {
     }
 
     /// - Parameter command: the one of the notification that is answered.
-    private func answer(_ response: ErrorResponse, command: UInt8 = 2, _ ledger: inout TopicLedger) -> Action {
+    private func answer(_ response: ErrorResponse, command: UInt8 = 2, _ ledger: inout DeviceLedger) -> Action {
         // Command 0 knows no errors: the gateway just closes [10].
         guard command != 0 else { return .finish(answer: nil, delayMilliseconds: 0) }
         return .finish(answer: response, delayMilliseconds: ledger.faults.takeAnswerDelay())

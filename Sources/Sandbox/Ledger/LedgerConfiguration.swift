@@ -42,8 +42,8 @@ public struct LedgerConfiguration: Sendable {
     }
 
     /// Settings for one of so many topics. Each has chance of its own.
-    func settings(topic index: Int, of topics: Int) -> TopicLedger.Settings {
-        var settings = TopicLedger.Settings()
+    func settings(topic index: Int, of topics: Int) -> DeviceLedger.Settings {
+        var settings = DeviceLedger.Settings()
         settings.topic = UInt16(index)
         settings.storageBytes = min(storageMiB << 20 / topics, SandboxLimits.storageBytes)
         settings.rememberedPairs = rememberedPairs

@@ -83,7 +83,7 @@ struct NotificationStore: Sendable {
         return record(at: Int(places[Int(device)]) - 1).item
     }
 
-    /// Has the place of a device's notification fetched: see ``TopicLedger/anticipate(_:)``.
+    /// Has the place of a device's notification fetched: see ``DeviceLedger/anticipate(_:)``.
     @inline(__always)
     func prefetchPlace(_ device: UInt32) {
         places.prefetch(Int(device))

@@ -19,7 +19,7 @@ final class EventHub {
         loop.preconditionInEventLoop()
         self.service = service
         self.loop = loop
-        hello = ServerSentEvent.frame("hello", JSONText.encode(HelloDocument(of: service)))
+        hello = ServerSentEvent.frame("hello", DocumentJSON.encode(HelloDocument(of: service)))
     }
 
     /// No more pages are taken; see ``SandboxLimits/eventStreams``.
@@ -60,7 +60,7 @@ final class EventHub {
         scheduleTick()
         let samples = service.topics.map { topic in topic.withLedger { $0.trace.drain() } }
         let flashes = FlashesDocument.encode(samples).map { ServerSentEvent.frame("flashes", $0) }
-        let hasNewStats = pacing.tick() && pacing.shouldSend(JSONText.encode(StatsDocument(of: service)))
+        let hasNewStats = pacing.tick() && pacing.shouldSend(DocumentJSON.encode(StatsDocument(of: service)))
         // Once for all pages, and not at all when none needs it.
         lazy var stats = currentStats()
         for page in pages.values {
@@ -84,7 +84,7 @@ final class EventHub {
     }
 
     private func currentStats() -> [UInt8] {
-        let stats = JSONText.encode(StatsDocument(of: service))
+        let stats = DocumentJSON.encode(StatsDocument(of: service))
         return ServerSentEvent.frame("stats", StatsEvent.encode(atMilliseconds: nowMilliseconds, stats: stats))
     }
 

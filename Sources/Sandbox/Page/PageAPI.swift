@@ -24,7 +24,7 @@ struct PageAPI: Sendable {
 
     /// An error as the control interface words it.
     static func failure(_ error: ControlError, status: Int) -> PageResponse {
-        PageResponse(status: status, body: JSONText.encode(error))
+        PageResponse(status: status, body: DocumentJSON.encode(error))
     }
 
     private func field(_ request: FieldRequest) throws(ControlError) -> [UInt8] {

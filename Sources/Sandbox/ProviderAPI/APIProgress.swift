@@ -32,7 +32,7 @@ struct APIProgress: Sendable {
     ///
     /// - Parameter now: UNIX seconds.
     @inline(__always)
-    mutating func judge(_ request: inout APIRequest, _ ledger: inout TopicLedger, now: UInt32) {
+    mutating func judge(_ request: inout APIRequest, _ ledger: inout DeviceLedger, now: UInt32) {
         guard takes(request.stream) else {
             request.ruling = .ignored
             ledger.countDiscarded(1)
@@ -51,7 +51,7 @@ struct APIProgress: Sendable {
     }
 
     /// A stop that the connection is to make now, once.
-    mutating func takeStall(_ ledger: inout TopicLedger) -> FaultPlan.Stall? {
+    mutating func takeStall(_ ledger: inout DeviceLedger) -> FaultPlan.Stall? {
         let faults = ledger.faults.requests
         guard accepted >= faults.stallAfter, faults.stallArming != lastStall else { return nil }
         lastStall = faults.stallArming
@@ -73,7 +73,7 @@ struct APIProgress: Sendable {
     }
 
     /// Faults that take the place of the service's own decision.
-    private mutating func befall(_ request: inout APIRequest, _ ledger: inout TopicLedger, _ now: UInt32) {
+    private mutating func befall(_ request: inout APIRequest, _ ledger: inout DeviceLedger, _ now: UInt32) {
         guard request.ruling == nil else { return }
         // Nil: the request is about channels.
         let instance = request.order?.instance
@@ -102,7 +102,7 @@ struct APIProgress: Sendable {
     }
 
     /// Faults that follow from what was decided.
-    private mutating func follow(_ request: inout APIRequest, _ ledger: inout TopicLedger) {
+    private mutating func follow(_ request: inout APIRequest, _ ledger: inout DeviceLedger) {
         if case .refused(let refusal) = request.ruling, refusal.slowsConnection,
             ledger.faults.requests.shape.collapsesStreams
         {

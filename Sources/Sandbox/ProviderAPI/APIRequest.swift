@@ -48,7 +48,7 @@ extension APIRequest {
 
     /// Lets the ledger decide on a request in order.
     @inline(__always)
-    mutating func accept(_ ledger: inout TopicLedger, now: UInt32) {
+    mutating func accept(_ ledger: inout DeviceLedger, now: UInt32) {
         guard let order else { return carryOut(&ledger, now: now) }
         let refusal = message.withBody { payload in
             order.withNotification(payload: payload) { ledger.accept($0, for: order.instance, now: now) }
@@ -57,7 +57,7 @@ extension APIRequest {
     }
 
     /// Carries out a request about channels.
-    private mutating func carryOut(_ ledger: inout TopicLedger, now: UInt32) {
+    private mutating func carryOut(_ ledger: inout DeviceLedger, now: UInt32) {
         guard let channels else { return }
         let refusal = message.withBody { channels.carryOut(on: &ledger, payload: $0, now: now) }
         ruling = refusal.map(APIRuling.refused) ?? .accepted

@@ -268,7 +268,7 @@ extension APISession {
     }
 
     /// Admits a connection with provider tokens to a topic, once requests in order are about it.
-    private func admit(_ row: ArraySlice<APIRequest>, to number: Int, _ ledger: inout TopicLedger) {
+    private func admit(_ row: ArraySlice<APIRequest>, to number: Int, _ ledger: inout DeviceLedger) {
         guard authentication.isByToken, progress.ending == nil, row.contains(where: { $0.ruling == nil }) else {
             return
         }
@@ -278,7 +278,7 @@ extension APISession {
 
     private static func anticipate(
         _ row: ArraySlice<APIRequest>,
-        _ ledger: inout TopicLedger,
+        _ ledger: inout DeviceLedger,
         _ instances: inout [AppInstance?]
     ) {
         guard row.count > 1 else { return }

@@ -48,7 +48,7 @@ final class ChannelRequest {
     ///
     /// - Returns: the refusal; nil: accepted.
     func carryOut(
-        on ledger: inout TopicLedger,
+        on ledger: inout DeviceLedger,
         payload: UnsafeRawBufferPointer,
         now: UInt32
     ) -> RequestRefusal? {
@@ -72,13 +72,13 @@ final class ChannelRequest {
                 storagePolicy: channel.storesMessages ? 1 : 0,
                 pushType: ChannelConfiguration.liveActivity
             )
-            answer = Answer(status: 200, body: ByteBuffer(bytes: JSONText.encode(document)))
+            answer = Answer(status: 200, body: ByteBuffer(bytes: DocumentJSON.encode(document)))
         case .delete(let id):
             guard ledger.channels.delete(id) else { return RequestRefusal(.channelNotRegistered) }
             answer = Answer(status: 204)
         case .list:
             let document = ["channels": ledger.channels.ids]
-            answer = Answer(status: 200, body: ByteBuffer(bytes: JSONText.encode(document)))
+            answer = Answer(status: 200, body: ByteBuffer(bytes: DocumentJSON.encode(document)))
         case nil:
             break
         }

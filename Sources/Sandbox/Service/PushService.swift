@@ -12,7 +12,7 @@ final class PushService: Sendable {
         let name: String
         /// Rings when ``changeFaults(_:)`` has changed something.
         let bell = FaultBell()
-        private let ledger: Mutex<TopicLedger>
+        private let ledger: Mutex<DeviceLedger>
         private let number: Int
         private let courier: CourierDirectory
 
@@ -20,20 +20,20 @@ final class PushService: Sendable {
         init(
             name: String,
             devices: Int,
-            settings: TopicLedger.Settings,
+            settings: DeviceLedger.Settings,
             number: Int,
             courier: CourierDirectory
         ) {
             self.name = name
             self.number = number
             self.courier = courier
-            ledger = Mutex(TopicLedger(devices: devices, settings: settings))
+            ledger = Mutex(DeviceLedger(devices: devices, settings: settings))
             // Topics that are seeded alike have different chances.
             withLedger { $0.faults = FaultPlan(salt: TextHash.fnv1a(name)) }
         }
 
         /// Reads or changes the ledger, and calls the devices that have something to fetch since.
-        func withLedger<Result>(_ body: (inout TopicLedger) -> Result) -> Result {
+        func withLedger<Result>(_ body: (inout DeviceLedger) -> Result) -> Result {
             let (result, calls) = ledger.withLock { (body(&$0), $0.outbox.takeCalls()) }
             if !calls.isEmpty { courier.call(calls, topic: number) }
             return result

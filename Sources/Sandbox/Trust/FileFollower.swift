@@ -1,7 +1,7 @@
 import Glibc
 
 /// Tells one state of a file from another without reading it.
-struct FileStamp: Equatable, Sendable {
+struct FollowedFileState: Equatable, Sendable {
     let inode: UInt64
     let sizeBytes: Int64
     /// The time of the last change of the content.
@@ -41,10 +41,10 @@ struct FileFollower: Equatable, Sendable {
         case reportMissing
     }
 
-    private var last: FileStamp?
+    private var last: FollowedFileState?
 
     /// - Parameter stamp: the file's now, `nil` when there is none.
-    mutating func observe(_ stamp: FileStamp?) -> Action {
+    mutating func observe(_ stamp: FollowedFileState?) -> Action {
         guard stamp != last else { return .keep }
         last = stamp
         return stamp == nil ? .reportMissing : .load

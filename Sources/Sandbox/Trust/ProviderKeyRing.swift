@@ -37,7 +37,7 @@ final class ProviderKeyRing: Sendable {
         self.environment = environment
         self.logger = logger
         var state = State()
-        if state.follower.observe(FileStamp(of: file)) == .load {
+        if state.follower.observe(FollowedFileState(of: file)) == .load {
             state.keys = try Self.read(file, environment)
         }
         self.state = Mutex(state)
@@ -48,7 +48,7 @@ final class ProviderKeyRing: Sendable {
     /// A list that cannot be used is logged, and the last good one stays in force.
     func keys() -> [KnownProviderKey] {
         state.withLock { state in
-            switch state.follower.observe(FileStamp(of: file)) {
+            switch state.follower.observe(FollowedFileState(of: file)) {
             case .keep:
                 break
             case .reportMissing:
@@ -111,7 +111,7 @@ extension ProviderKeyList {
     /// - Throws: ``SandboxSetupError`` naming the file.
     func write(to file: String) throws(SandboxSetupError) {
         do {
-            try Data(JSONText.encode(self) + [UInt8(ascii: "\n")]).write(to: URL(filePath: file), options: .atomic)
+            try Data(DocumentJSON.encode(self) + [UInt8(ascii: "\n")]).write(to: URL(filePath: file), options: .atomic)
         } catch {
             throw SandboxSetupError(subject: file, problem: "cannot be written: \(error)")
         }

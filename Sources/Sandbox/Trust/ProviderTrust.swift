@@ -56,7 +56,7 @@ final class ProviderTrust: Sendable {
         file = revocations.path
         self.logger = logger
         var follower = FileFollower()
-        let isThere = follower.observe(FileStamp(of: file)) == .load
+        let isThere = follower.observe(FollowedFileState(of: file)) == .load
         var list: RevocationList?
         if isThere || revocations == .required(file) {
             list = try RevocationList(pemFile: file, issuedBy: authority)
@@ -75,7 +75,7 @@ final class ProviderTrust: Sendable {
     /// One that cannot be used is logged, and the last good one stays in force.
     private func contexts() -> Contexts {
         state.withLock { state in
-            switch state.follower.observe(FileStamp(of: file)) {
+            switch state.follower.observe(FollowedFileState(of: file)) {
             case .keep:
                 break
             case .reportMissing:

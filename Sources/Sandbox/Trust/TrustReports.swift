@@ -9,7 +9,7 @@ public struct CertificatesReport: Encodable, Equatable, Sendable {
     public var kept = 0
 
     /// One JSON object on one line, without its end.
-    public var json: String { String(decoding: JSONText.encode(self), as: UTF8.self) }
+    public var json: String { String(decoding: DocumentJSON.encode(self), as: UTF8.self) }
 
     /// One line for people.
     public var text: String { "\(directory): files written: \(written), kept: \(kept)" }
@@ -34,7 +34,7 @@ public struct RevocationReport: Encodable, Equatable, Sendable {
     public let revoked: Bool
 
     /// One JSON object on one line, without its end.
-    public var json: String { String(decoding: JSONText.encode(self), as: UTF8.self) }
+    public var json: String { String(decoding: DocumentJSON.encode(self), as: UTF8.self) }
 
     /// One line for people.
     public var text: String {

@@ -101,7 +101,7 @@ struct APIFuzz {
         return service
     }
 
-    private static func makeChannels(_ ledger: inout TopicLedger) {
+    private static func makeChannels(_ ledger: inout DeviceLedger) {
         var random = channelRandom
         for (index, channel) in channels.enumerated() {
             _ = ledger.channels.create(storesMessages: index == 1, random: &random)

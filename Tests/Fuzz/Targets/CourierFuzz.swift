@@ -116,7 +116,7 @@ extension CourierFuzz {
         let devices: Int
         private let topics: [String]
         private let mints: [TokenMint]
-        private var ledgers: [TopicLedger]
+        private var ledgers: [DeviceLedger]
 
         init(topics: [String], devices: Int, key: [UInt8]) {
             self.devices = devices
@@ -148,7 +148,7 @@ extension CourierFuzz {
             mints[topic].token(of: instance)
         }
 
-        func withLedger<Result>(of topic: Int, _ body: (inout TopicLedger) -> Result) -> Result {
+        func withLedger<Result>(of topic: Int, _ body: (inout DeviceLedger) -> Result) -> Result {
             body(&ledgers[topic])
         }
 

@@ -4,12 +4,12 @@
 /// full.
 enum FuzzLedger {
     /// All devices online.
-    static func make(devices: Int) -> TopicLedger {
-        var settings = TopicLedger.Settings()
+    static func make(devices: Int) -> DeviceLedger {
+        var settings = DeviceLedger.Settings()
         settings.rememberedPairs = 256
         settings.acceptedEntries = 256
         settings.storageBytes = 2048
-        return TopicLedger(devices: devices, settings: settings)
+        return DeviceLedger(devices: devices, settings: settings)
     }
 
     /// Every accepted notification has one fate, and nothing is counted that never was.

@@ -56,7 +56,7 @@ struct GatewayFuzz {
         /// UNIX seconds.
         static let now: UInt32 = 1_000_000
 
-        var ledger: TopicLedger
+        var ledger: DeviceLedger
         var now = World.now
         var answers: [GatewaySession.Action] = []
         var stalls = 0
@@ -138,7 +138,7 @@ struct GatewayFuzz {
     }
 
     /// A notification is accepted only for an app whose token was in the stream.
-    private func checkOwners(_ ledger: TopicLedger) throws(BrokenInvariant) {
+    private func checkOwners(_ ledger: DeviceLedger) throws(BrokenInvariant) {
         for device in 0..<UInt32(Self.devices) {
             for generation in Set(ledger.log.entries(device: device, generation: nil).map(\.instance.generation)) {
                 let wasSent = TokenStandIns.lengths.contains { length in

@@ -1,7 +1,7 @@
 import APNsProtocol
 import HTTP2Transport
 
-/// The header fields of one broadcast after the other on a connection: those of ``RequestFields``, but that the path
+/// The header fields of one broadcast after the other on a connection: those of ``HTTP2RequestFields``, but the path
 /// names the app, and the channel stands in a field of its own [later].
 ///
 /// Bound to its connection's event loop.

@@ -14,7 +14,7 @@ final class HTTP2Channel: ChannelInboundHandler, StreamConnection {
     private let owner: CredentialConnections
     private let number: UInt32
     private let session = HTTP2ClientSession()
-    private var requestFields: RequestFields
+    private var requestFields: HTTP2RequestFields
     private var broadcastFields: BroadcastFields
     private var context: ChannelHandlerContext?
     /// The handshake is done and the owner has not closed the connection: it hears of events.
@@ -28,7 +28,7 @@ final class HTTP2Channel: ChannelInboundHandler, StreamConnection {
     init(owner: CredentialConnections, number: UInt32, authority: String, hasAuthorization: Bool) {
         self.owner = owner
         self.number = number
-        requestFields = RequestFields(authority: authority, hasAuthorization: hasAuthorization)
+        requestFields = HTTP2RequestFields(authority: authority, hasAuthorization: hasAuthorization)
         broadcastFields = BroadcastFields(authority: authority, hasAuthorization: hasAuthorization)
     }
 

@@ -3,7 +3,7 @@ import BelfrySupport
 import KafkaClient
 import PushTopics
 
-extension Publication {
+extension OrderPublication {
     /// Checks everything as ``run(through:)`` does, each record by the workers' rules too, and counts what it would
     /// publish.
     ///

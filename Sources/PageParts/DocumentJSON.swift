@@ -1,7 +1,7 @@
 import FoundationEssentials
 
 /// Documents of ours as JSON on one line.
-package enum JSONText {
+package enum DocumentJSON {
     /// Keys are sorted, so that equal documents are equal bytes. Every number is finite.
     package static func encode(_ document: some Encodable) -> [UInt8] {
         let encoder = JSONEncoder()

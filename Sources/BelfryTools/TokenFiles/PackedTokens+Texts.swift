@@ -1,7 +1,7 @@
 import BelfryProducer
 import BelfrySupport
 
-extension TokenList {
+extension PackedTokens {
     /// The tokens given one by one.
     init(_ texts: [String], lengths: ClosedRange<Int>) throws(ToolError) {
         self.init()

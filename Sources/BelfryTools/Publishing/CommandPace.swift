@@ -1,7 +1,7 @@
 /// The pace of a command that may do only so much a second. Pure.
 ///
 /// Time that passed unused is not made up for, but for a moment: after a wait it does not hurry.
-struct Pace {
+struct CommandPace {
     /// Timers are late by a millisecond; without making up for that a high rate would never be reached.
     static let slack = Duration.milliseconds(10)
 

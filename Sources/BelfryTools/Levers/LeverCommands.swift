@@ -4,7 +4,7 @@ import PipelineCore
 import PushTopics
 
 /// Carries out `belfry topics pause`, `resume`, `pace`, `discard` and `levers`. Blocks the calling thread.
-public enum TopicLevers {
+public enum LeverCommands {
     /// Publishes an order to push.controls, and returns when all in-sync replicas have it.
     ///
     /// - Throws: `ToolError.invalidInput` before anything is published; `ToolError.kafka`: the brokers cannot be

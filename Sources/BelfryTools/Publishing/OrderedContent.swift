@@ -4,7 +4,7 @@ import PushSchemas
 import SwiftProtobuf
 
 /// The content of a notification to publish.
-public enum NotificationContent: Equatable, Sendable {
+public enum OrderedContent: Equatable, Sendable {
     /// A payload: JSON as it was given.
     case payload([UInt8])
     /// A notification in parts, of which the workers make the payloads.
@@ -14,7 +14,7 @@ public enum NotificationContent: Equatable, Sendable {
     ///
     /// - Parameter argument: an object of JSON, or the name of a file that holds one.
     /// - Throws: `ToolError.invalidInput` names the file, or the field with its path, the finding and what is allowed.
-    public static func notification(_ argument: String) throws(ToolError) -> NotificationContent {
+    public static func notification(_ argument: String) throws(ToolError) -> OrderedContent {
         let isObject = argument.first { !$0.isWhitespace } == "{"
         let bytes = isObject ? Array(argument.utf8) : try InputText.bytes(ofFile: argument)
         do throws(RecordError) {

@@ -6,7 +6,7 @@
 ///
 /// The table is much larger than the processor's caches and every pair lies somewhere else in it: so its place is
 /// fetched as soon as a pair comes, and the pair waits, while others come, until that is done.
-struct AcceptedMemory: Sendable {
+struct AcceptedPairs: Sendable {
     /// Devices are limited so that no packed pair looks like this.
     private static let empty = UInt64.max
 

@@ -4,12 +4,12 @@ import APNsProtocol
 /// and the feedback list. Quality of service as far as [13] describes it.
 ///
 /// Pure: the time is an argument, in UNIX seconds; chance begins with a seed.
-struct TopicLedger: Sendable {
+struct DeviceLedger: Sendable {
     /// Settings that a topic starts with.
     struct Settings: Sendable {
         /// The topic's index in the file of acceptances.
         var topic: UInt16 = 0
-        /// See ``AcceptedMemory/limit``.
+        /// See ``AcceptedPairs/limit``.
         var rememberedPairs = SandboxLimits.rememberedPairs
         /// See ``AcceptedLog/limit``.
         var acceptedEntries = SandboxLimits.acceptedEntries
@@ -27,7 +27,7 @@ struct TopicLedger: Sendable {
     }
 
     var population: DevicePopulation
-    private(set) var memory: AcceptedMemory
+    private(set) var memory: AcceptedPairs
     private(set) var log: AcceptedLog
     /// Acceptances to be written to a file.
     private(set) var recorded: AcceptedChunk
@@ -37,7 +37,7 @@ struct TopicLedger: Sendable {
     /// Of these: tuples that a reader's system has acknowledged.
     private(set) var feedbackArrived = 0
     var counters = SandboxTopicCounters()
-    /// The notifications that wait, see ``TopicLedger/route(_:to:_:isValid:now:)``.
+    /// The notifications that wait, see ``DeviceLedger/route(_:to:_:isValid:now:)``.
     var store: NotificationStore
     /// The devices whose notifications wait for a power-saving time.
     var heldDevices: HeldDevices
@@ -61,7 +61,7 @@ struct TopicLedger: Sendable {
     /// Traps when the count is outside ``SandboxLimits/devices``.
     init(devices: Int, settings: Settings = Settings()) {
         population = DevicePopulation(count: devices, shares: settings.initial, seed: settings.seed)
-        memory = AcceptedMemory(limit: settings.rememberedPairs, expected: devices)
+        memory = AcceptedPairs(limit: settings.rememberedPairs, expected: devices)
         log = AcceptedLog(limit: settings.acceptedEntries)
         recorded = AcceptedChunk(limit: settings.recordedRecords)
         feedback = FeedbackList(devices: devices)
@@ -149,7 +149,7 @@ struct TopicLedger: Sendable {
 }
 
 /// Devices come and go.
-extension TopicLedger {
+extension DeviceLedger {
     /// Changes a device's state. The notification that is stored for it is then delivered, finds the app missing, or is
     /// out of date.
     ///

@@ -9,7 +9,7 @@ import PushTopics
 /// came, and awaits the outcomes, as far as that was asked for.
 ///
 /// Blocks the calling thread.
-public struct Publication {
+public struct OrderPublication {
     public var order: PublishOrder
     /// Most tokens a second, at least 1; nil: no limit.
     public var rate: Int?
@@ -136,7 +136,7 @@ public struct Publication {
             wait?.expect(partition: partition, offset: offset, tokens: tokens)
         }
         var batcher = try RequestBatcher(template)
-        var pace = rate.map { Pace(perSecond: $0) }
+        var pace = rate.map { CommandPace(perSecond: $0) }
         var pulse = Pulse(every: checkpointInterval, from: beginning)
         var records = 0
         let validator = order.validator

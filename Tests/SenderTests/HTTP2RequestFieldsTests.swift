@@ -9,7 +9,7 @@ import Testing
 
 /// Header fields of requests on the wire.
 @Suite("Header fields of requests")
-struct RequestFieldsTests {
+struct HTTP2RequestFieldsTests {
     /// The provider token of this number: they have some 220 bytes.
     private static func authorization(_ number: Int) -> [UInt8] {
         Array("bearer \(number)".utf8) + [UInt8](repeating: UInt8(ascii: "k"), count: 220)
@@ -35,7 +35,7 @@ struct RequestFieldsTests {
         let session = HTTP2ClientSession(streamsBeforeSettings: 1000)
         var output = ByteBuffer()
         session.takeOutput(into: &output)
-        var fields = RequestFields(authority: "api.push.apple.com", hasAuthorization: true)
+        var fields = HTTP2RequestFields(authority: "api.push.apple.com", hasAuthorization: true)
         let content = try content()
         return try (0..<count).map { number in
             let token = [UInt8](repeating: UInt8(truncatingIfNeeded: number), count: 32)

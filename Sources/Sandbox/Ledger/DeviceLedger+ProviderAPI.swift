@@ -1,7 +1,7 @@
 import APNsProtocol
 
 /// Requests of the provider API.
-extension TopicLedger {
+extension DeviceLedger {
     /// Takes a notification whose request is in order and whose token is one of the topic.
     ///
     /// - Returns: the refusal; `nil`: accepted.

@@ -4,7 +4,7 @@ import Testing
 @testable import Sandbox
 
 /// Quality of service inside the push service [13].
-struct TopicLedgerTests {
+struct DeviceLedgerTests {
     private let fixture = TopicFixture()
     private let now = TopicFixture.now
 
@@ -128,9 +128,9 @@ struct TopicLedgerTests {
 
     @Test("Statistics say so when `distinct` could not count everything, and only then")
     func distinctIncomplete() {
-        var settings = TopicLedger.Settings()
+        var settings = DeviceLedger.Settings()
         settings.rememberedPairs = 2
-        fixture.ledger = TopicLedger(devices: 100, settings: settings)
+        fixture.ledger = DeviceLedger(devices: 100, settings: settings)
         for n in [1, 2, 1] { #expect(fixture.accept(device: 5, n: n)) }
         #expect(StatsDocument.Topic(fixture.ledger).distinctIncomplete == nil)
         #expect(fixture.accept(device: 5, n: 3))

@@ -3,7 +3,7 @@ import KafkaClient
 import PushTopics
 
 /// Reads push.dead-letters up to the end that it has at the beginning. Blocks its thread: for commands, not for roles.
-final class DeadLetterLog {
+final class DeadLetterReader {
     private let log: TopicLog
 
     /// - Parameters:

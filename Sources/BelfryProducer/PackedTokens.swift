@@ -1,7 +1,7 @@
 import PushSchemas
 
 /// Device tokens in memory, packed.
-package struct TokenList: Equatable, Sendable {
+package struct PackedTokens: Equatable, Sendable {
     private var bytes: [UInt8] = []
     /// End of each token in `bytes`.
     private var ends: [Int] = []

@@ -6,7 +6,7 @@ import HTTP2Transport
 /// of each of the last three beside a provider token is indexed: so their names are in the table.
 ///
 /// Bound to its connection's event loop.
-struct RequestFields: ~Copyable {
+struct HTTP2RequestFields: ~Copyable {
     private(set) var fields = HTTP2Fields()
     private let path: Int
     private let id: Int

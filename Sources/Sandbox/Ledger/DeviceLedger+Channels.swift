@@ -1,7 +1,7 @@
 import APNsProtocol
 
 /// Broadcasts over channels. They stand in books of their own: one of them reaches many devices.
-extension TopicLedger {
+extension DeviceLedger {
     /// Takes a broadcast whose request is in order, and delivers it to the subscribers that are online. Where the
     /// channel's policy says so it waits for the others.
     ///

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Sandbox
 
-struct AcceptedMemoryTests {
+struct AcceptedPairsTests {
     @Test("Different (token, mark) pairs are counted once, as a set would", arguments: 0..<5 as Range<UInt64>)
     func countsAsASet(seed: UInt64) {
         struct Pair: Hashable {
@@ -11,7 +11,7 @@ struct AcceptedMemoryTests {
             let mark: UInt32
         }
         var random = SeededGenerator(seed: seed)
-        var memory = AcceptedMemory(limit: 1 << 20, expected: seed == 0 ? 0 : 500_000)
+        var memory = AcceptedPairs(limit: 1 << 20, expected: seed == 0 ? 0 : 500_000)
         var model = Set<Pair>()
         let edges: [UInt32] = [0, 1, 1 << 31, .max - 1, .max]
         for step in 0..<90_000 {
@@ -30,7 +30,7 @@ struct AcceptedMemoryTests {
 
     @Test("At its limit it keeps what it has, takes nothing new, and says so")
     func limit() {
-        var memory = AcceptedMemory(limit: 10)
+        var memory = AcceptedPairs(limit: 10)
         for device in 0..<10 as Range<UInt32> { memory.insert(AppInstance(device: device), mark: 0) }
         memory.insert(AppInstance(device: 3), mark: 0)
         #expect(memory.count == 10)
@@ -43,7 +43,7 @@ struct AcceptedMemoryTests {
     @Test("The count is exact after every single pair, and so is the limit")
     func exactAtEveryStep() {
         var random = SeededGenerator(seed: 9)
-        var memory = AcceptedMemory(limit: 150)
+        var memory = AcceptedPairs(limit: 150)
         var model = Set<UInt32>()
         for _ in 0..<600 {
             let mark = UInt32.random(in: 0..<200, using: &random)

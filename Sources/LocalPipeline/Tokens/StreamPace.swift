@@ -1,5 +1,5 @@
 /// Tells how much a rate asks for. What was not asked for in a second is not made up for. Pure.
-package struct Pace: Equatable, Sendable {
+package struct StreamPace: Equatable, Sendable {
     package let perSecond: Int
     private var last: Duration?
     /// Not asked for yet: parts of one, at most.

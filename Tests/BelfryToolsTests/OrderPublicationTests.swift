@@ -12,7 +12,7 @@ import Testing
 @testable import PipelineTestSupport
 
 /// Publications of files into the embedded broker.
-@Suite struct PublicationTests {
+@Suite struct OrderPublicationTests {
     private struct Killed: Error {}
 
     @Test("Cut off behind a checkpoint and started again it goes on there, as the same request; nothing is left out")
@@ -20,14 +20,14 @@ import Testing
         try withFile(tokens: 20_000) { path, tokens, settings in
             let checkpoint = path + ".checkpoint"
             defer { PublishCheckpoint.remove(checkpoint) }
-            var first = Publication(order(.file(path, .lines), requestID: "first"))
+            var first = OrderPublication(order(.file(path, .lines), requestID: "first"))
             first.checkpoint = checkpoint
             first.checkpointInterval = .zero
             // Slow enough that records are acknowledged meanwhile.
             first.rate = 20_000
             first.onCheckpoint = { _ in throw Killed() }
             #expect(throws: Killed.self) { try first.run(through: settings) }
-            var second = Publication(order(.file(path, .lines), requestID: "second"))
+            var second = OrderPublication(order(.file(path, .lines), requestID: "second"))
             second.checkpoint = checkpoint
             let report = try second.run(through: settings).report
             #expect(report.requestID == "first")
@@ -48,7 +48,7 @@ import Testing
             defer { PublishCheckpoint.remove(checkpoint) }
             var order = order(.file(path, .lines), requestID: "first")
             order.expiration = 7
-            var publication = Publication(order)
+            var publication = OrderPublication(order)
             publication.checkpoint = checkpoint
             publication.onProgress = { _ in
                 let data = FileManager.default.contents(atPath: checkpoint) ?? Data()
@@ -65,8 +65,8 @@ import Testing
         try withFile(tokens: 3) { path, _, settings in
             let checkpoint = path + ".checkpoint"
             defer { PublishCheckpoint.remove(checkpoint) }
-            func refusal(_ change: (inout Publication) -> Void = { _ in }) -> String {
-                var publication = Publication(order(.file(path, .lines), requestID: "r"))
+            func refusal(_ change: (inout OrderPublication) -> Void = { _ in }) -> String {
+                var publication = OrderPublication(order(.file(path, .lines), requestID: "r"))
                 publication.checkpoint = checkpoint
                 change(&publication)
                 do {
@@ -100,7 +100,9 @@ import Testing
 
     @Test("Tokens that cannot be read again have no checkpoint")
     func noFile() {
-        var publication = Publication(order(.listed([Hex.encode([UInt8](repeating: 1, count: 32))]), requestID: "r"))
+        var publication = OrderPublication(
+            order(.listed([Hex.encode([UInt8](repeating: 1, count: 32))]), requestID: "r")
+        )
         publication.checkpoint = "/no/such"
         #expect(throws: ToolError.invalidInput(["checkpoint: only a regular file of tokens can be gone on with"])) {
             try publication.run(through: KafkaSettings())
@@ -116,8 +118,8 @@ import Testing
             var order = order(.listed(tokens), requestID: "r")
             order.tokensPerRecord = 10_000
             order.format = .json
-            let forecast = try Publication(order).forecast(through: settings)
-            let report = try Publication(order).run(through: settings).report
+            let forecast = try OrderPublication(order).forecast(through: settings)
+            let report = try OrderPublication(order).run(through: settings).report
             #expect(report.tokens == 10_000 && report.records == 3 && forecast.records == 3)
         }
     }
@@ -127,7 +129,7 @@ import Testing
         try withFile(tokens: 5000) { path, _, settings in
             var order = order(.file(path, .lines), requestID: "r")
             order.spread = 40
-            let publication = Publication(order)
+            let publication = OrderPublication(order)
             let forecast = try publication.forecast(through: settings)
             #expect(try published(settings).isEmpty)
             #expect(forecast.faults.isEmpty && forecast.tokens == 5000)
@@ -146,7 +148,7 @@ import Testing
     @Test("A dry run tells all mistakes, in the order and in the lines, and counts what is good of these")
     func forecastOfMistakes() throws {
         try withFile(tokens: 3, extra: "zz\n") { path, _, settings in
-            var publication = Publication(order(.file(path, .lines), requestID: "r"))
+            var publication = OrderPublication(order(.file(path, .lines), requestID: "r"))
             let line = "\(path):4: the token is not hexadecimal: byte 0 is not one of 0-9, a-f, A-F"
             let forecast = try publication.forecast(through: settings)
             #expect(forecast.faults == [line] && forecast.tokens == 3 && forecast.records == 1)
@@ -169,11 +171,11 @@ import Testing
                     $0.shorten = true
                 }
             )
-            #expect(try Publication(order).forecast(through: settings).faults.isEmpty)
+            #expect(try OrderPublication(order).forecast(through: settings).faults.isEmpty)
             order.format = .json
-            let faults = try Publication(order).forecast(through: settings).faults
+            let faults = try OrderPublication(order).forecast(through: settings).faults
             #expect(faults.count == 1 && faults.allSatisfy { $0.hasPrefix("value-too-large: ") }, "\(faults)")
-            #expect(throws: ToolError.invalidInput(faults)) { try Publication(order).run(through: settings) }
+            #expect(throws: ToolError.invalidInput(faults)) { try OrderPublication(order).run(through: settings) }
             #expect(try published(settings).isEmpty)
         }
     }
@@ -182,7 +184,7 @@ import Testing
     func wait() throws {
         try withFile(tokens: 1200) { path, _, settings in
             try tell([outcome(0, 0, 0, "r")], settings)
-            var publication = Publication(order(.file(path, .lines), requestID: "r"))
+            var publication = OrderPublication(order(.file(path, .lines), requestID: "r"))
             publication.awaitsOutcomes = true
             let wait = try #require(try publication.run(through: settings).wait)
             defer { wait.close() }

@@ -1,7 +1,7 @@
 import APNsProtocol
 
 /// Routes a notification after it was accepted.
-extension TopicLedger {
+extension DeviceLedger {
     @inline(__always)
     mutating func route(
         _ notification: RoutedNotification,

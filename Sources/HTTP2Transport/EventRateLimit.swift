@@ -1,6 +1,6 @@
 /// Counts events against a number per second, without a memory of each: so many may come at once, and then that many a
 /// second (the generic cell rate algorithm).
-struct RateMeter {
+struct EventRateLimit {
     private static let second: Int64 = 1_000_000_000
 
     let perSecond: Int

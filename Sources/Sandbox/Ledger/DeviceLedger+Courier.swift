@@ -1,7 +1,7 @@
 import APNsProtocol
 
 /// Changes to a topic by a device that is connected to the courier.
-extension TopicLedger {
+extension DeviceLedger {
     /// The fate of a token that a device presents as its own.
     enum Presentation: Equatable {
         /// The device is online for the topic; what is stored for it is in the outbox.
