@@ -37,6 +37,9 @@ struct Belfry: AsyncParsableCommand {
 
     static func main() async {
         do {
+            if let problem = misspelling(in: CommandLine.arguments.dropFirst()) {
+                throw ToolError.invalidInput([problem])
+            }
             var command = try parseAsRoot()
             if var asynchronous = command as? any AsyncParsableCommand {
                 try await asynchronous.run()

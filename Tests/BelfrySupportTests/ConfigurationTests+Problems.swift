@@ -192,12 +192,12 @@ struct ConfigurationProblemTests {
             ),
             (
                 "workers: {}",
-                "workers: found an unknown key; allowed: certificates, environments, harvester, kafka, "
-                    + "keys, log, operations, outcomes, redis, registrar, retention, topics, worker"
+                "workers: found an unknown key; allowed: worker, certificates, environments, harvester, kafka, "
+                    + "keys, log, operations, outcomes, redis, registrar, retention, topics"
             ),
             (
                 "harvester: {intervall: 1h}",
-                "harvester.intervall: found an unknown key; allowed: connect-timeout, interval, lease"
+                "harvester.intervall: found an unknown key; allowed: interval, connect-timeout, lease"
             ),
             (
                 "retention: {tombstones: 90s}",

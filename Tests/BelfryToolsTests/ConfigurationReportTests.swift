@@ -218,12 +218,4 @@ import Testing
         let untried = ["kafka.brokers", "redis.url", "environments.e.gateways"]
         #expect(found == untried.map { ConfigurationFinding(note: "not tried: its keys are wrong", of: $0) })
     }
-
-    @Test("Names are near when few letters differ")
-    func distance() {
-        #expect(ConfigurationFinding.editDistance("shard", "shards") == 1)
-        #expect(ConfigurationFinding.editDistance("intervall", "interval") == 1)
-        #expect(ConfigurationFinding.editDistance("", "abc") == 3)
-        #expect(ConfigurationFinding.editDistance("abc", "abc") == 0)
-    }
 }

@@ -49,6 +49,7 @@ extension IntegrationTests {
             Command("publish --topic a --token \(hex) --notification DIR/none", names: "DIR/none"),
             Command("publish --topic a --token \(hex) --notification {\"titel\":1}", names: "'titel' is no field"),
             Command("publish --topic a --token \(hex) --notification {} --payload {}", names: "--notification"),
+            Command("publish --topic a --token \(hex) --payload-file DIR", names: "DIR: is a directory"),
             Command("publish --topic a --token-file DIR/none --payload {}", names: "DIR/none"),
             Command("publish --topic a --token zz --payload {}", names: "token"),
             Command("publish --topic a --token \(hex) --payload {} --config DIR/none.yaml", names: "none.yaml"),
@@ -136,7 +137,9 @@ extension IntegrationTests {
             Command("sandbox device --pki DIR/none --device 1 --topic a", names: certificates),
             Command("sandbox revoke --pki DIR/none --topic a", names: certificates),
             // No such command.
-            Command("nonsense", names: "nonsense"),
+            Command("nonsense", names: "belfry has no command 'nonsense': belfry --help lists them", exits: [64]),
+            Command("pubish --topic a", names: "did you mean belfry publish?", exits: [64]),
+            Command("topics levrs", names: "did you mean belfry topics levers?", exits: [64]),
         ]
 
         @Test("A command that fails says why on standard error, and its exit code says so")

@@ -118,7 +118,7 @@ final class ConfigurationSection {
                 name,
                 origin(atLine: entry.line),
                 found: ConfigurationProblem.unknownKey,
-                allowed: known.sorted().joined(separator: ", ")
+                allowed: NearestName.first(name, among: known.sorted()).joined(separator: ", ")
             )
         }
     }

@@ -74,8 +74,7 @@ extension ConfigurationFinding {
         if problem.found == ConfigurationProblem.unknownKey {
             let name = problem.key.split(separator: ".").last.map(String.init) ?? problem.key
             let names = problem.allowed.split(separator: ",").map { String($0).trimmed }
-            let likely = names.min { editDistance(name, $0) < editDistance(name, $1) }
-            guard let likely, editDistance(name, likely) <= 2 else {
+            guard let likely = NearestName.of(name, among: names) else {
                 return "remove the key \(name), or put it where it belongs"
             }
             return "write \(likely) for \(name)"
@@ -87,21 +86,5 @@ extension ConfigurationFinding {
             problem.key.isEmpty
                 ? "name a file that is there: --config FILE" : "set \(problem.key)\(file.map { " in \($0)" } ?? "")"
         }
-    }
-
-    /// The least number of letters to insert, remove or replace.
-    static func editDistance(_ first: String, _ second: String) -> Int {
-        let (first, second) = (Array(first), Array(second))
-        var row = Array(0...second.count)
-        for (index, letter) in first.enumerated() {
-            var diagonal = row[0]
-            row[0] = index + 1
-            for (other, candidate) in second.enumerated() {
-                let best = min(diagonal + (letter == candidate ? 0 : 1), row[other] + 1, row[other + 1] + 1)
-                diagonal = row[other + 1]
-                row[other + 1] = best
-            }
-        }
-        return row[second.count]
     }
 }
