@@ -28,6 +28,25 @@ import Testing
         }
         #expect(strangers < 400, "one in a hundred")
     }
+
+    @Test("It is as large as the stretch needs: many lanes have a short one")
+    func size() {
+        var log = FrameLog()
+        var tokens = LogTokens()
+        #expect(tokens.bytes == 8192)
+        for checksum in 0..<100_000 as Range<UInt32> {
+            _ = log.reserve(1)
+            log.commit(.init(assignment: 0, record: 0, token: 0), bytes: 1, checksum: checksum)
+            tokens.insert(checksum: checksum)
+        }
+        tokens.refresh(from: log, log.head..<log.tail)
+        #expect(tokens.bytes == 512 << 10)
+        log.evict(before: log.tail - 1000)
+        for checksum in 0..<100_000 as Range<UInt32> { tokens.insert(checksum: checksum) }
+        tokens.refresh(from: log, log.head..<log.tail)
+        #expect(tokens.bytes == 8192)
+        #expect((log.head..<log.tail).allSatisfy { tokens.mayContain(checksum: log.entry(at: $0).checksum) })
+    }
 }
 
 extension UInt64 {
