@@ -188,6 +188,19 @@ import Testing
         #expect(coalescer.isEmpty && coalescer.gates.isEmpty)
     }
 
+    @Test("Of many gates the one that was waited for first is passed first, in every process")
+    func gateOrder() {
+        var coalescer = Coalescer(patience: .seconds(5))
+        for ticket in 1...20 as ClosedRange<UInt64> {
+            let gate = Coalescer.Gate.lane(topic: Int32(ticket * 7 % 20), number: 0)
+            _ = coalescer.comes(request(ticket, at: 10), subject(ticket), start, .none, [.init(gate, until: 1)])
+        }
+        for ticket in 1...20 as ClosedRange<UInt64> {
+            coalescer.pass(most: 1) { _ in 1 }
+            #expect(coalescer.due(start).due.map(\.ticket) == [ticket])
+        }
+    }
+
     @Test("A group that waits for the backlog of an assignment that has ended waits for it no more")
     func forgottenGate() {
         var coalescer = Coalescer(patience: .seconds(5))

@@ -143,6 +143,8 @@ public struct Coalescer: Sendable {
     private var open: [Subject: UInt64] = [:]
     private var nextGroup: UInt64 = 0
     private var queues: [Gate: Queue<UInt64>] = [:]
+    /// The gates at which groups wait, the one that was waited for first before the others.
+    private(set) var gates: [Gate] = []
     /// The times at which groups stop waiting for a backlog.
     private var deadlines = Queue<MonotonicTime>()
     private var windows = WindowHeap()
@@ -164,9 +166,6 @@ public struct Coalescer: Sendable {
 
     /// The last calls have left something for others.
     public var isUnfinished: Bool { hasLeftDue || hasLeftWaits }
-
-    /// The gates at which groups wait, in no order.
-    var gates: [Gate] { Array(queues.keys) }
 
     // MARK: Requests
 
@@ -191,7 +190,10 @@ public struct Coalescer: Sendable {
         nextGroup += 1
         groups[number] = Group(subject: subject, candidates: [request], holds: holds, hasWindow: window != .none)
         open[subject] = number
-        for wait in waits { queues[wait.gate, default: Queue()].append(number, until: wait.position) }
+        for wait in waits {
+            if queues[wait.gate] == nil { gates.append(wait.gate) }
+            queues[wait.gate, default: Queue()].append(number, until: wait.position)
+        }
         if holds.contains(.backlog) { deadlines.append(number, until: now + patience) }
         if case .ends(let time) = window { windows.insert(number, at: time) }
         return .opens(group: number)
@@ -247,6 +249,7 @@ public struct Coalescer: Sendable {
             }
             if queues[gate]?.isEmpty ?? false { queues[gate] = nil }
         }
+        if queues.count < gates.count { gates.removeAll { queues[$0] == nil } }
         hasLeftWaits = room == 0
     }
 
@@ -319,6 +322,7 @@ public struct Coalescer: Sendable {
     /// The remaining entries belong to groups that are gone.
     private mutating func forgetWaits() {
         queues = [:]
+        gates = []
         deadlines = Queue()
         windows = WindowHeap()
         closed = []

@@ -23,7 +23,7 @@ enum ShardLimits {
     static let workOfCoalescing = 32
     static let workOfRequestID = 2
     /// Most groups of coalesced requests that end in one turn.
-    static let dueAtOnce = 1024
+    static let dueAtOnce = 512
     /// Bytes of a payload that are as much work as a notification.
     static let payloadBytesPerUnit = 256
     /// Most notifications that are routed before the turn's work is looked at.
