@@ -50,19 +50,6 @@ struct ShardGroupTests {
         #expect(bench.gateway.accepted(of: Bench.news) == [1])
     }
 
-    @Test("Done ranges of an earlier version spare what was done of every topic")
-    func formerMetadata() throws {
-        var done = DoneRanges()
-        done.append(.init(offset: 1, token: 0)..<DoneRanges.Position(offset: 2, token: 1))
-        let bench = Bench(metadata: done.encoded(committedOffset: 0, limitBytes: 4096))
-        defer { bench.shard.leave() }
-        bench.assign(0)
-        try bench.bring((Bench.news, [1]), (Bench.sport, [2]), (Bench.news, [3, 4]))
-        bench.wait(milliseconds: 1000)
-        #expect(bench.gateway.accepted(of: Bench.news) == [1, 4] && bench.gateway.accepted(of: Bench.sport).isEmpty)
-        #expect(bench.committed()?.offset == 3)
-    }
-
     @Test("A topic that the commit names is fed again from its cursor, without what was done; others are live")
     func laggard() throws {
         var done = DoneRanges()

@@ -65,8 +65,9 @@ final class ScriptedState: RedisPipeline {
     ) {
         calls += 1
         guard !isClosed else { return completion(.failure(.closed)) }
-        // Directory, bucket, number of buckets, token, …
-        let token = WrittenCommand(keyCount: keyCount, argumentCount: argumentCount, write).text(3)
+        // Directory, bucket, number of buckets, the token's hash and the token, …
+        let call = WrittenCommand(keyCount: keyCount, argumentCount: argumentCount, write)
+        let token = String(decoding: call.words[3].dropFirst(TokenPlace.hashBytes), as: UTF8.self)
         guard !isAway, !silent.contains(token) else {
             _ = eventLoop.scheduleTask(in: Self.timeout) { completion(.failure(.timeout(after: Self.timeout))) }
             return
