@@ -47,7 +47,11 @@ struct TokensCommand: AsyncParsableCommand {
             let inspector = try TokenInspector(configuration.redis)
             defer { inspector.close() }
             let report = try WaitNotice.during(inspector.servers) {
-                try inspector.report(environment: environment.name, bundleID: space.topic, hexToken: token)
+                try inspector.report(
+                    environment: environment.name,
+                    bundleID: space.topic,
+                    hexToken: PrintedToken.digits(token)
+                )
             }
             output.print(json: report.json, text: report.text)
         }

@@ -27,6 +27,18 @@ struct TokenInputTests {
         }
     }
 
+    @Test("A token is taken as apps print it, in brackets and with spaces; half of the brackets are wrong digits")
+    func printed() throws {
+        let digits = hex(9)
+        let printed =
+            "<" + stride(from: 0, to: 64, by: 8).map { digits.dropFirst($0).prefix(8) }.joined(separator: " ") + ">"
+        #expect(printed.count == 73 && PrintedToken.digits(printed) == digits && PrintedToken.digits(digits) == digits)
+        #expect(all(try TokenInput.listed([printed]).tokens(lengths: 32...100)) == [token(9)])
+        for wrong in ["<" + digits, digits + ">", "<>", "<zz>", "0a 0a"] {
+            #expect(throws: ToolError.self) { try TokenInput.listed([wrong]).tokens(lengths: 32...100) }
+        }
+    }
+
     private func all(_ tokens: PackedTokens) -> [[UInt8]] {
         (0..<tokens.count).map { tokens.withToken(at: $0) { Array($0) } }
     }

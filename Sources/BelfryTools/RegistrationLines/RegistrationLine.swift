@@ -55,14 +55,16 @@ struct RegistrationLine: Equatable, Sendable {
         self.token = token
     }
 
+    /// - Parameter text: see ``PrintedToken``.
     static func token(
-        _ digits: UnsafeRawBufferPointer,
+        _ text: UnsafeRawBufferPointer,
         _ lengths: ClosedRange<Int>
     ) throws(Fault) -> [UInt8] {
+        let digits = PrintedToken.digits(text)
         var token = [UInt8](repeating: 0, count: digits.count / 2)
         let fault: HexError? = token.withUnsafeMutableBytes { output in
             do throws(HexError) {
-                try Hex.decode(digits, into: output)
+                _ = try digits.span.withUnsafeBytes { digits throws(HexError) in try Hex.decode(digits, into: output) }
                 return nil
             } catch {
                 return error
