@@ -293,6 +293,6 @@ struct PublishCommand: AsyncParsableCommand {
     private func content() throws(ToolError) -> OrderedContent {
         if let notification { return try .notification(notification) }
         if let payload { return .payload(Array(payload.utf8)) }
-        return .payload(try InputText.bytes(ofFile: payloadFile ?? ""))
+        return .payload(try InputFile.bytes(at: payloadFile ?? ""))
     }
 }

@@ -16,7 +16,7 @@ public enum OrderedContent: Equatable, Sendable {
     /// - Throws: `ToolError.invalidInput` names the file, or the field with its path, the finding and what is allowed.
     public static func notification(_ argument: String) throws(ToolError) -> OrderedContent {
         let isObject = argument.first { !$0.isWhitespace } == "{"
-        let bytes = isObject ? Array(argument.utf8) : try InputText.bytes(ofFile: argument)
+        let bytes = isObject ? Array(argument.utf8) : try InputFile.bytes(at: argument)
         do throws(RecordError) {
             return .notification(try bytes.span.withUnsafeBytes(Self.decoded))
         } catch {
