@@ -9,6 +9,7 @@ extension Auditor {
     /// A record is in a worker's hands.
     func fetched(_ record: Int, by member: SimulatedConsumer) {
         fetches[record] = (member.number, now)
+        firstFetches[record] = firstFetches[record] ?? now
         fetchTimes[[record, member.number]] = now
     }
 

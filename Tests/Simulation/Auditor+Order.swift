@@ -85,12 +85,12 @@ extension Auditor {
         let newest = sequences[token][key].newest
         // It was passed unread, and is read after all: because the partition has moved, or was set back.
         if number < newest, isReplacement(number) { tokens[token].isExempt = true }
-        // One with an outcome, or that was refused or given up before, is sent again because that was not committed. Of
-        // one with a coalescing key nobody may have heard that it was superseded, and outcomes for a summary nobody
+        // One with an outcome, or that was left out or given up before, is sent again because that was not committed.
+        // Of one with a coalescing key nobody may have heard that it was superseded, and outcomes for a summary nobody
         // hears of.
         let isFirst =
-            !wasAccepted && notifications[number].outcomeAt == nil && !notifications[number].wasRefused
-            && !asksForSummary(number) && !mayBeGivenUp(number)
+            !wasAccepted && notifications[number].outcomeAt == nil && !wasLeftOut(number) && !asksForSummary(number)
+            && !mayBeGivenUp(number)
         if isAcceptanceKnown, !tokens[token].isExempt, isFirst, key == 0 {
             check(
                 number > newest,
@@ -102,6 +102,15 @@ extension Auditor {
         sequences[token][key].newest = max(newest, number)
         let stamped = sequences[token][key].newestStamped
         if stamped < 0 || isNewer(number, than: stamped) { sequences[token][key].newestStamped = number }
+    }
+
+    /// A worker may have settled a notification without the gateway's acceptance: it was refused, or it was read while
+    /// its token was dead, and is read again now that the token has registered.
+    private func wasLeftOut(_ number: Int) -> Bool {
+        let entry = notifications[number]
+        guard !entry.wasRefused else { return true }
+        guard let first = firstFetches[entry.record], let latest = fetches[entry.record]?.time else { return false }
+        return first < latest && first < tokens[entry.token].aliveSince
     }
 
     /// No notification that was not accepted is taken for accepted. Where one may be, it may be met again after newer
@@ -126,8 +135,8 @@ extension Auditor {
                 // So may whatever no stored position says is done, once its partition has moved.
                 let partition = Int(world.partition(ofRecord: notifications[sequence.newest].record))
                 guard !isOpen(sequence.newest, committed[partition]) else { continue }
-                // Refused, it was as good as done when the newer one was; only its dead letter was not there yet.
-                guard !notifications[sequence.last].wasRefused else { continue }
+                // Left out, it was as good as done when the newer one was; only its outcome was not there yet.
+                guard !wasLeftOut(sequence.last) else { continue }
                 // Requests that waited together went by their stamps, others by their offsets.
                 check(
                     sequence.last == sequence.newest || sequence.last == sequence.newestStamped,

@@ -103,6 +103,8 @@ final class Auditor {
     var auditedEnd: [Int32: Int] = [:]
     /// The last fetch of a record: when, and by whom.
     var fetches: [(member: Int, time: VirtualTime)?]
+    /// The time of a record's first fetch.
+    var firstFetches: [VirtualTime?]
     /// The last time at which a member fetched a record from the group, by record and member.
     var fetchTimes: [[Int]: VirtualTime] = [:]
     /// By member.
@@ -157,6 +159,7 @@ final class Auditor {
         let ofOne = Array(repeating: Sequence(), count: options.coalescingKeys + 1)
         sequences = Array(repeating: ofOne, count: World.tokenCount)
         fetches = Array(repeating: nil, count: world.plan.records.count)
+        firstFetches = Array(repeating: nil, count: world.plan.records.count)
         for (record, entry) in world.plan.records.enumerated() {
             firstOf.append(notifications.count)
             if let request = entry.request { requests[request, default: []].append(record) }

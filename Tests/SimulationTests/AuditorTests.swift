@@ -163,6 +163,25 @@ import Testing
         #expect((auditor.violation == nil) == (ends == World.loneCloses))
     }
 
+    @Test(
+        "An older one that is read again, first read while its token was dead, is no fault",
+        arguments: [false, true]
+    )
+    func readWhileDead(isDead: Bool) throws {
+        let token = auditor.notifications[0].token
+        if isDead { auditor.refusalRead(token: token) }
+        auditor.fetched(0, by: worker().consumer)
+        world.clock.after(.seconds(1)) {}
+        while world.clock.step() {}
+        auditor.registered(World.redisKey(ofToken: token))
+        auditor.noteOrder(of: try second(in: world), token: token, wasAccepted: false)
+        world.clock.after(.seconds(1)) {}
+        while world.clock.step() {}
+        auditor.fetched(0, by: worker().consumer)
+        auditor.noteOrder(of: 0, token: token, wasAccepted: false)
+        #expect(auditor.violation?.invariant == (isDead ? nil : 4))
+    }
+
     @Test("Invariant 4 is broken if a first sending overtakes, unless the older one may have been given up")
     func overtaken() throws {
         for mayBeGivenUp in [false, true] {
