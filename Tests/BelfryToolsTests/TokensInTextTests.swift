@@ -13,7 +13,7 @@ import Testing
         "Sandbox/Control/FaultsDocument.swift": "the list of faults, by its devices",
         "Sandbox/Courier/DeviceReport.swift": "the output of a virtual device",
         "Sandbox/Sandbox.swift": "belfry sandbox tokens",
-        "TokenState/Buckets/TokenLayout.swift": "the key of the rule, no token",
+        "TokenState/Buckets/TokenLayout.swift": "the key of the layout, no token",
         "TokenState/Records/TokenReport.swift": "belfry tokens",
         "TokenState/Filter/TombstonePublisher.swift": "the key of a tombstone in Kafka",
     ]

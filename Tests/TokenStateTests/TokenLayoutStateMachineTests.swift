@@ -24,7 +24,7 @@ import Testing
         #expect(machine.found(areTokensThere: false) == .write(Self.layout(1)))
         #expect(machine.wrote() == .read)
         #expect(!machine.isKnown)
-        // Somebody else was faster.
+        // Another role was faster.
         #expect(machine.read(Self.layout(2).text) == .use(Self.layout(2)))
         #expect(machine.isKnown)
     }
@@ -36,14 +36,14 @@ import Testing
         #expect(machine.found(areTokensThere: true) == .end(.layoutIsGone))
     }
 
-    @Test("A value of a later version: nobody may begin")
+    @Test("A value of a later version: the role may not begin")
     func later() {
         var machine = TokenLayoutStateMachine(new: Self.layout(1))
         #expect(machine.read("4 of another form") == .end(.unknownForm))
         #expect(machine.read("2") == .rest, "it is over")
     }
 
-    @Test("Who works by a layout that Redis has lost writes it again, and goes on if nobody was faster")
+    @Test("Who works by a layout that Redis has lost writes it again, and goes on if no other role was faster")
     func lost() {
         var machine = working(by: Self.layout(5))
         #expect(machine.read(nil) == .write(Self.layout(5)))
@@ -64,7 +64,7 @@ import Testing
     }
 
     @Test(
-        "Of several who begin at once all work by one layout, whatever the order of their commands",
+        "Of several who begin at once all work by one layout, in each order of their commands",
         arguments: 1...100
     )
     func race(seed: UInt64) {

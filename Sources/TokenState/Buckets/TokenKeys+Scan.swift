@@ -13,11 +13,9 @@ extension TokenKeys {
         /// Nil: the key is not of this layout.
         package init?(bucket key: [UInt8]) {
             let text = String(decoding: key, as: UTF8.self)
-            guard text.hasPrefix("t\(TokenLayout.version):{"), let end = text.lastIndex(of: "}") else { return nil }
-            let parts = text[text.index(text.startIndex, offsetBy: 4)..<end].split(
-                separator: ":",
-                omittingEmptySubsequences: false
-            )
+            let prefix = "\(TokenLayout.bucketPrefix){"
+            guard text.hasPrefix(prefix), let end = text.lastIndex(of: "}") else { return nil }
+            let parts = text[..<end].dropFirst(prefix.count).split(separator: ":", omittingEmptySubsequences: false)
             let rest = text[text.index(after: end)...]
             guard parts.count == 3, parts[2].utf8.count == 2, let tag = Int(parts[2], radix: 16),
                 rest.hasPrefix(":"), let bucket = Int(rest.dropFirst()), bucket >= 0
@@ -36,7 +34,7 @@ extension TokenKeys {
     ///   - count: about how many keys, of any kind, the server looks at.
     package static func writeScan(
         from cursor: String,
-        _ pattern: String = "t\(TokenLayout.version):*",
+        _ pattern: String = "\(TokenLayout.bucketPrefix)*",
         count: Int,
         into writer: inout RedisCommandWriter
     ) {
@@ -48,7 +46,7 @@ extension TokenKeys {
         writer.argument(count)
     }
 
-    /// The keys of buckets of whatever layout.
+    /// The keys of buckets of all layouts.
     static let anyLayout = "t[0-9]:{*"
 
     /// Reads the answer to a scan; `next` is "0" at the end.

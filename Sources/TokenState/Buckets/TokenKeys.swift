@@ -21,8 +21,8 @@ package struct TokenKeys: Sendable {
     private static let tagEndBytes = 3
 
     init(environment: String, bundleID: String) {
-        bucketPrefix = Array("t\(TokenLayout.version):{\(environment):\(bundleID):".utf8)
-        directoryPrefix = Array("n\(TokenLayout.version):{\(environment):\(bundleID):".utf8)
+        bucketPrefix = Array("\(TokenLayout.bucketPrefix){\(environment):\(bundleID):".utf8)
+        directoryPrefix = Array("\(TokenLayout.directoryPrefix){\(environment):\(bundleID):".utf8)
         let prefix = directoryPrefix
         slots = (0..<Self.tags).map { tag in
             var key = prefix + [0, 0, 0]

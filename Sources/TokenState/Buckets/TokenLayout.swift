@@ -28,6 +28,10 @@ package struct TokenPlace: Equatable, Sendable {
 package struct TokenLayout: Equatable, Sendable {
     /// The version, as it stands in the names of the keys, so that one layout is never taken for another.
     static let version = 3
+    /// The first characters of the names of all buckets.
+    static let bucketPrefix = "t\(version):"
+    /// The first characters of the names of all directories.
+    static let directoryPrefix = "n\(version):"
 
     private let key: SipHash
 

@@ -89,7 +89,7 @@ enum TokenLayoutFault: Error, Equatable, CustomStringConvertible {
         case .unknownForm:
             "k:tokens in Redis says where tokens lie, in a form that this version does not know"
         case .layoutIsGone:
-            "Redis has tokens and no k:tokens, without which nobody finds them: write it again, from a backup"
+            "Redis has tokens and no k:tokens, without which no role finds them: write it again, from a backup"
         case .changed:
             "k:tokens in Redis says that tokens lie elsewhere than at the start of the role"
         }
