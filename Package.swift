@@ -53,7 +53,8 @@ let package = Package(
         // No pkgConfig: hiredis' names a compiler flag that the package manager prohibits, with a warning.
         .systemLibrary(name: "CHiredis", providers: [.apt(["libhiredis-dev"])]),
         .systemLibrary(name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
-        // No library: what processors do with many bytes at once and Swift cannot say.
+        // No libraries: the allocator's settings, and what processors do with many bytes at once and Swift cannot say.
+        .systemLibrary(name: "CAllocator"),
         .systemLibrary(name: "CVector"),
 
         // Ground floor: no I/O, no Foundation.
@@ -69,7 +70,6 @@ let package = Package(
         .target(name: "SeededNumbers"),
         // Child processes and free ports: what demo, tests and tools share; it hands seeded numbers on.
         .target(name: "Workbench", dependencies: ["SeededNumbers"]),
-        // Errors of sockets in words.
         .target(name: "SocketErrors", dependencies: nio),
 
         // Owning wrappers.
@@ -102,8 +102,8 @@ let package = Package(
         .target(
             name: "BelfrySupport",
             dependencies: [
-                "APNsProtocol", "PipelineCore", "PushSchemas", "RedisClient", "SocketErrors", "TLSTransport", logging,
-                lifecycle, yams,
+                "APNsProtocol", "CAllocator", "PipelineCore", "PushSchemas", "RedisClient", "SocketErrors",
+                "TLSTransport", logging, lifecycle, yams,
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
             ] + nio
@@ -279,8 +279,8 @@ let package = Package(
         .testTarget(
             name: "BelfrySupportTests",
             dependencies: [
-                "APNsProtocol", "BelfrySupport", "BelfryTools", "PipelineCore", "PipelineTestSupport", "PushTopics",
-                "RedisClient", "TLSTransport", "TestSupport", lifecycle, logging, nioEmbedded,
+                "APNsProtocol", "BelfrySupport", "BelfryTools", "CAllocator", "PipelineCore", "PipelineTestSupport",
+                "PushTopics", "RedisClient", "TLSTransport", "TestSupport", lifecycle, logging, nioEmbedded,
             ] + nio
         ),
         .testTarget(

@@ -18,6 +18,9 @@ public enum RoleRunner {
         reload: ReloadSignal,
         read: @escaping ReloadDesk.Read
     ) async throws {
+        FreedMemory.keepLargeBlocksApart()
+        let returns = Task { try await FreedMemory.giveBackRegularly() }
+        defer { returns.cancel() }
         let logger = Logger(label: "belfry.\(R.name)")
         let configuration = inspection.configuration
         let reloads = ReloadDesk(inspection, of: R.self, requests: reload.requests, logger: logger, read: read)
