@@ -33,7 +33,7 @@ public struct PeerLimits: Sendable, Equatable {
     /// The table of our compression of fields; the peer may ask for a smaller one, but gets no larger one.
     public var encoderTableBytes: Int
 
-    /// For a server among strangers.
+    /// For a server whose clients may be hostile.
     public static let ofServer = PeerLimits(
         headerListBytes: 8_000,
         continuationsPerBlock: 8,

@@ -153,7 +153,7 @@ public final class PipelineClient {
 
     /// Takes what is ready of acknowledgements and outcomes.
     ///
-    /// - Parameter timeoutMilliseconds: the longest wait for an outcome, for a caller who waits for something else.
+    /// - Parameter timeoutMilliseconds: the longest wait for an outcome, for a caller that waits for something else.
     public func pump(timeoutMilliseconds: Int32 = 0) {
         producer.poll()
         takeOutcomes(timeoutMilliseconds: timeoutMilliseconds)

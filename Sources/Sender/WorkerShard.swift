@@ -231,7 +231,7 @@ package final class WorkerShard {
     }
 
     /// Schedules another turn after sockets and Redis got theirs. Not with `execute`: an event loop of NIO runs tasks
-    /// until none is due before it looks at its sockets again. A turn that is due already serves all who ask.
+    /// until none is due before it looks at its sockets again. A turn that is due already serves all callers.
     private func turnSoon() {
         guard !isTurnDue else { return }
         isTurnDue = true

@@ -85,7 +85,7 @@ public final class ChildProcess: Sendable {
 
     deinit { closeInput() }
 
-    /// Takes what the program says until everyone who can say something has ended.
+    /// Takes the program's output until every process that can write to it has ended.
     private static func read(_ descriptor: Int32, into output: OutputLines) {
         var chunk = [UInt8](repeating: 0, count: 65_536)
         while true {
@@ -128,7 +128,8 @@ public final class ChildProcess: Sendable {
         return line
     }
 
-    /// Everything on its standard output that was not taken, once it and all who inherited that have ended. Blocks.
+    /// Everything on its standard output that was not taken, once it and all processes that inherited it have ended.
+    /// Blocks.
     @discardableResult
     public func outputToEnd() -> String {
         output.rest()

@@ -59,7 +59,7 @@ struct Belfry: AsyncParsableCommand {
         // The reason is the last that is said.
         ProcessLog.flush()
         let lines = TerminalText.lines("\(error)").split(separator: "\n")
-        // No error ends a command without a word; a reader who stands still does not keep it from its end.
+        // No error ends a command without a word; a reader that stands still does not keep it from its end.
         let words = (lines.isEmpty ? ["\(type(of: error))"] : lines).map { "belfry: \($0)\n" }
         StandardStream.error.write(Array(words.joined().utf8), within: ProcessLog.patience)
         exit(withError: ExitCode(status.rawValue))

@@ -37,7 +37,7 @@ struct ConfigurationOptions: ParsableArguments {
         return inspection
     }
 
-    /// Reads the configuration for those who look at it; it may be wrong.
+    /// Reads the configuration for commands that only look at it; it may be wrong.
     func inspect(requiresEnvironments: Bool) throws(ConfigurationError) -> ConfigurationInspection {
         try BelfryConfiguration.inspect(path: path, requiresEnvironments: requiresEnvironments)
     }

@@ -1,7 +1,7 @@
 /// The characters of a JSON string that are more than one plain byte (RFC 8259 §7): escapes, and those that are not
 /// ASCII. Every pass over a payload uses these rules, and has a fast way of its own over the plain characters.
 ///
-/// Offsets count bytes from the beginning of the text. The memory belongs to the caller, who keeps it valid.
+/// Offsets count bytes from the beginning of the text. The memory belongs to the caller, which keeps it valid.
 public struct JSONCharacters {
     @usableFromInline let input: UnsafeRawPointer
     @usableFromInline let count: Int

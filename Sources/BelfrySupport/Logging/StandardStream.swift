@@ -32,7 +32,7 @@ public enum StandardStream: Int32, Sendable {
         }
     }
 
-    /// Writes `bytes` for at most `limit`, for the end of a process, which a reader who stands still must not prevent.
+    /// Writes `bytes` for at most `limit`, for the end of a process, which a reader that stands still must not prevent.
     ///
     /// A thread of its own writes, and stays with what could not be written: a pipe with some room may be full again,
     /// of the log's thread, before this one writes.

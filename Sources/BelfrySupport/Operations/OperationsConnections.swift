@@ -2,7 +2,7 @@ import NIOCore
 import PipelineCore
 import Synchronization
 
-/// The open connections of the operations endpoint, on whatever threads they are.
+/// The open connections of the operations endpoint, of all threads.
 final class OperationsConnections: Sendable {
     private struct Open {
         var table: ConnectionTable

@@ -7,7 +7,7 @@ import PipelineCore
 import ServiceLifecycle
 import SocketErrors
 
-/// The HTTP endpoint for those who operate a role (`operations.listen`).
+/// The HTTP endpoint for operators of a role (`operations.listen`).
 ///
 /// | request | answer |
 /// |---|---|

@@ -1,6 +1,6 @@
 import NIOCore
 
-/// Tells those who speak plain HTTP to a port with TLS that it speaks TLS: the handler before that of TLS.
+/// Tells clients that speak plain HTTP to a port with TLS that it speaks TLS: the handler before that of TLS.
 ///
 /// The first byte of a connection decides: a handshake begins with a record of its own type (RFC 8446 §5.1).
 final class PlainRequestRefusal: ChannelInboundHandler {

@@ -1,6 +1,6 @@
 /// The state of a role at one moment: the answer of `GET /status`, JSON.
 ///
-/// Who reads it ignores keys that it does not know; ``version`` rises only when a key changes its meaning or goes.
+/// A reader ignores keys that it does not know; ``version`` rises only when a key changes its meaning or goes.
 /// Durations are seconds. What a role does not have is empty, or absent.
 public struct RoleStatus: Codable, Sendable, Equatable {
     public static let currentVersion = 2

@@ -39,7 +39,7 @@ public enum RoleRunner {
     ///
     /// A second signal ends the process at once with exit code 1.
     ///
-    /// - Parameter operations: answers those who operate the role, from before its start until after its stop.
+    /// - Parameter operations: the role's operations endpoint, open from before its start until after its stop.
     public static func run(
         _ service: any Service,
         operations: OperationsEndpoint? = nil,

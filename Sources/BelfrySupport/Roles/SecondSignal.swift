@@ -1,8 +1,8 @@
 import Dispatch
 import Glibc
 
-/// Ends the process at the second SIGTERM or SIGINT: who asks twice does not want to wait for a drain. What was in
-/// flight is sent again by who takes over, as after a crash.
+/// Ends the process at the second SIGTERM or SIGINT: an operator who signals twice does not want to wait for a drain.
+/// The next owner sends again what was in flight, as after a crash.
 final class SecondSignal {
     private let sources: [any DispatchSourceSignal]
 

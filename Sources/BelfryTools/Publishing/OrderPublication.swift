@@ -91,7 +91,7 @@ public struct OrderPublication {
         let producer = try RecordProducer(settings, topic: topic)
         let records: Int
         do {
-            // So that the id is kept whatever happens to the first record.
+            // Keeps the id even if the first record fails.
             if let begun, let checkpoint { try begun.write(checkpoint) }
             records = try send(tokens, template, to: topic, from: begun, wait, through: producer)
         } catch {
@@ -157,7 +157,7 @@ public struct OrderPublication {
             )
         }
         defer {
-            // Whatever the end is, what was acknowledged need not be sent again.
+            // After a failure, too, acknowledged tokens need not be sent again.
             if let checkpoint, let reached = ledger.places.takeReached() { try? reached.write(checkpoint) }
         }
         try tokens.forEachToken(

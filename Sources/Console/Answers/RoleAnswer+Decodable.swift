@@ -52,7 +52,8 @@ extension RoleAnswer: Decodable {
     }
 }
 
-/// A key whose value needs a restart, as it is answered. Values are for those who can read the answer itself.
+/// A key whose value needs a restart, as it is answered. Its values are not read: they are for readers of the answer
+/// itself.
 private struct PendingSetting: Decodable {
     private enum Keys: String, CodingKey { case key }
 

@@ -11,7 +11,7 @@ extension KafkaConsumer {
     /// caller without room must keep calling too (``pause(_:)`` first, then only handlers are served), or the group
     /// takes it for dead.
     ///
-    /// After a pause or a cooperative rebalance librdkafka may deliver a message a second time: a caller who counts
+    /// After a pause or a cooperative rebalance librdkafka may deliver a message a second time: a caller that counts
     /// must ignore offsets below its next one.
     ///
     /// - Parameters:

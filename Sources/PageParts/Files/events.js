@@ -36,7 +36,7 @@ export function listen(handlers) {
     handlers.state("lost");
     open();
   }, 1000);
-  // A page that nobody sees costs its server nothing.
+  // A hidden page costs its server nothing.
   document.addEventListener("visibilitychange", () => {
     if (document.hidden) {
       source?.close();

@@ -1,4 +1,4 @@
-// A line over time as paths of SVG, whatever draws it.
+// A line over time as paths of SVG.
 
 // The paths of a line and of the area below it. `values` are the newest of `count`, the newest at the right; null is a
 // gap. `top` is the value at the upper edge.

@@ -1,4 +1,4 @@
-// Dark or light: as the system has it, until somebody chooses on the page.
+// Dark or light: as the system has it, until the user chooses on the page.
 
 // Lets the page's button switch; `onChange` is called when colours change, and once at the start.
 export function theme(onChange = () => {}) {

@@ -1,5 +1,5 @@
-/// SipHash-2-4: well spread whatever the input is like, and fast for a few dozen bytes. Who does not know the key
-/// cannot choose inputs whose digests are alike.
+/// SipHash-2-4: well spread for inputs of any kind, and fast for a few dozen bytes. An attacker without the key cannot
+/// choose inputs whose digests are alike.
 ///
 /// A value is a digest of 128 bits, or a key; the digest of one input can be the key for another. A digest of 64 bits
 /// is a number: ``word(of:key:)``.

@@ -142,7 +142,8 @@ public struct LaneStateMachine: ~Copyable {
     public var isDrained: Bool { settledEnd == log.tail }
     /// Time brings nothing but the connection's age: nothing waits, is in flight or is to be answered.
     ///
-    /// Changes nothing. It is called to change, because who only reads a lane's hundreds of bytes works on a copy.
+    /// Changes nothing. It is `mutating` all the same, because a caller that only reads a lane's hundreds of bytes
+    /// works on a copy.
     public mutating func hasNothingPending() -> Bool {
         settledEnd == log.tail && marks.isEmpty && retirement == nil
     }

@@ -1,12 +1,12 @@
 import APNsProtocol
 
-/// Contents that a gateway refuses to whatever token. A few proofs condemn a content; nothing of it is sent any more.
+/// Contents that a gateway refuses for every token. A few proofs condemn a content; nothing of it is sent any more.
 ///
 /// A refusal of content costs a connection, or two where the reason is unknown. Hundreds of tokens with the same
 /// content would cost as many, out of a budget that all topics share. So each refusal that names its notification is a
-/// proof against two suspects: the content, whatever record it is of, and the record, whose tokens may each have a
-/// payload of their own. A suspect is condemned by proofs of one status while nothing of it was accepted; an acceptance
-/// clears it. [ours]
+/// proof against two suspects: the content, in all records, and the record, whose tokens may each have a payload of
+/// their own. A suspect is condemned by proofs of one status while nothing of it was accepted; an acceptance clears it.
+/// [ours]
 ///
 /// A gateway that is wrong and refuses everything must not end a backlog: without any acceptance of the topic the
 /// condemned end no more than ``allowance`` notifications. The others go on to be refused one by one.
@@ -79,7 +79,7 @@ public struct RefusedContents: Sendable {
         return isNew
     }
 
-    /// The notification may be of a suspect. Cheap: who is told no need not hash the content.
+    /// The notification may be of a suspect. Cheap: after a no the caller need not hash the content.
     ///
     /// - Parameter bytes: of its payload.
     public func mayConcern(_ reference: NotificationReference, bytes: Int) -> Bool {

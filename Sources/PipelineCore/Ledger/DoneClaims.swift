@@ -3,8 +3,8 @@
 /// A notification may be done before an older one of its token, whose outcome is still on its way: not every outcome is
 /// published, and brokers may refuse publications for hours. If a commit named the newer one as done, the next owner
 /// would send the older one alone, and a device would have it last. So a commit names what was done at a time only when
-/// every publication that was begun before has been acknowledged. Until then it names what was named before, and who
-/// takes over repeats both.
+/// every publication that was begun before has been acknowledged. Until then it names what was named before, and the
+/// next owner repeats both.
 ///
 /// Publications are counted in rounds. A commit ends one when those of the round before are acknowledged:
 ///

@@ -23,7 +23,7 @@ public enum FirstStart {
         case undecided
     }
 
-    /// The mark that some worker has committed a position of the partition, in whatever group.
+    /// The mark that some worker has committed a position of the partition, in any group.
     public enum Mark: Equatable, Sendable {
         case missing
         case present

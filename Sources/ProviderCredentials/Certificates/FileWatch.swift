@@ -28,7 +28,7 @@ struct FileLook: Equatable, Sendable {
 }
 
 /// Says from looks when files are to be read again: when they have changed, once they stand still, since files are
-/// written piece by piece; and at intervals, whatever the looks say.
+/// written piece by piece; and at intervals in any case.
 struct FileWatch: Sendable {
     /// The time from one look to the next.
     static let lookInterval = Duration.seconds(1)

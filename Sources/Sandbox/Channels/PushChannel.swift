@@ -16,7 +16,7 @@ struct BroadcastName: Sendable, Equatable {
     let number: Int
 }
 
-/// One channel of an app: its subscribers, and the message that waits for those who are offline. Pure.
+/// One channel of an app: its subscribers, and the message that waits for those that are offline. Pure.
 struct PushChannel: Sendable {
     /// The message that a channel keeps.
     struct Stored: Sendable, Equatable {

@@ -1,5 +1,5 @@
 extension CourierRequest {
-    /// - Throws: ``CourierMalformation`` for whatever a device must not send.
+    /// - Throws: ``CourierMalformation`` for a frame that a device must not send.
     init(_ frame: CourierFrameDecoder.Frame) throws(CourierMalformation) {
         guard let kind = CourierFrame.Kind(rawValue: frame.type) else { throw .unknownType(frame.type) }
         var fields = CourierFields(kind, frame.data)
@@ -15,7 +15,7 @@ extension CourierRequest {
 }
 
 extension CourierMessage {
-    /// - Throws: ``CourierMalformation`` for whatever a service must not send.
+    /// - Throws: ``CourierMalformation`` for a frame that a service must not send.
     init(_ frame: CourierFrameDecoder.Frame) throws(CourierMalformation) {
         guard let kind = CourierFrame.Kind(rawValue: frame.type) else { throw .unknownType(frame.type) }
         var fields = CourierFields(kind, frame.data)

@@ -2,7 +2,7 @@ import Synchronization
 
 /// Rings when the faults of a topic are changed, for connections that stand still because of one.
 ///
-/// Used from every thread. Who listens holds no more than a closure here, and takes it back when its connection ends.
+/// Used from every thread. A listener leaves no more than a closure here, and takes it back when its connection ends.
 final class FaultBell: Sendable {
     private let listeners = Mutex<[ObjectIdentifier: @Sendable () -> Void]>([:])
 

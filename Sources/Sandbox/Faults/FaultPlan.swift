@@ -1,7 +1,7 @@
 import APNsProtocol
 import SeededNumbers
 
-/// The faults that are on for one topic, prepared for those who carry them out, and how often each has struck.
+/// The faults that are on for one topic, prepared for the code that carries them out, and how often each has struck.
 ///
 /// Pure: chance comes from a seed.
 struct FaultPlan: Sendable {

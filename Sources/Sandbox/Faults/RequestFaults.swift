@@ -1,7 +1,7 @@
 import APNsProtocol
 import HTTP2Transport
 
-/// The faults of a topic that strike the provider API, prepared for those who carry them out.
+/// The faults of a topic that strike the provider API, prepared for the code that carries them out.
 struct RequestFaults: Sendable {
     /// Demands on connections that carry the topic's requests.
     struct Shape: Sendable, Equatable {

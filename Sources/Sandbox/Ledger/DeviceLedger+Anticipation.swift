@@ -1,5 +1,5 @@
-/// Memory is slow and the devices of consecutive notifications are strangers to each other: what is known of them is
-/// fetched for many at the same time, rather than waited for with each.
+/// Fetches the states of many devices from memory at the same time. Memory is slow, and the devices of consecutive
+/// notifications lie far apart in it: the ledger would wait for each of them.
 extension DeviceLedger {
     /// Has what is known of these devices fetched from memory, because their notifications come next. Changes nothing.
     func anticipate(_ instances: UnsafeBufferPointer<AppInstance?>) {

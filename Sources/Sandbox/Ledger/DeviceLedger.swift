@@ -131,7 +131,7 @@ struct DeviceLedger: Sendable {
         swap(&recorded, &chunk)
     }
 
-    /// Shows those who watch that a fault refuses a notification for a device of the topic.
+    /// Shows watchers that a fault refuses a notification for a device of the topic.
     mutating func noteRefusal(of instance: AppInstance) {
         guard population.reachability(of: instance) != nil else { return }
         trace.noteEvent(.refused, device: instance.device)

@@ -6,8 +6,8 @@ import APNsProtocol
 /// in the ring its notification lies. Nothing is ever moved to make room while there is some; when the head has come
 /// round to the tail, what lies there is
 /// - forgotten if it is no longer waiting, or out of date,
-/// - written again at the head if at most three quarters of the ring are really in use, so that those who wait long
-///   are not pushed out by those who wait briefly,
+/// - written again at the head if at most three quarters of the ring are really in use, so that notifications that wait
+///   long are not pushed out by those that wait briefly,
 /// - evicted otherwise: the oldest first [ours].
 ///
 /// A unit that is copied stands for at least a third of a unit that is freed in the same revolution, so copying costs

@@ -29,7 +29,7 @@ struct ConnectionTokens: Sendable {
         changedAt = now
     }
 
-    /// A token was refused as expired: the connection stays of no use, whatever comes [field].
+    /// A token was refused as expired: the connection stays of no use until it ends [field].
     mutating func wedge() {
         isWedged = true
     }

@@ -2,7 +2,7 @@ import Synchronization
 
 /// The connected devices, with a way to reach each connection. Used from every thread.
 final class CourierDirectory: Sendable {
-    /// A message to a connection. It comes on whatever thread, so the connection has to hop to its own.
+    /// A message to a connection. It comes on any thread, so the connection has to hop to its own.
     enum Call: Equatable, Sendable {
         /// The topic's outbox has something for its device.
         case fetch(topic: Int)

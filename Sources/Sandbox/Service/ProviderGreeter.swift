@@ -68,7 +68,7 @@ final class ProviderGreeter: ChannelInboundHandler {
         isGreeted = true
         service.count(context.channel, of: handshake.peer)
         do {
-            // The servant is added first, so that it sees whatever comes with the removal.
+            // The servant is added first, so that it sees the bytes that come with the removal.
             try context.pipeline.syncOperations.addHandler(makeServant(topic), position: .after(self))
             context.pipeline.syncOperations.removeHandler(self, promise: nil)
         } catch {

@@ -9,8 +9,8 @@ public struct SandboxConfiguration: Sendable {
     public var topics: [String]
     /// Virtual devices per topic, 1...16,777,215: device I has the app of every topic.
     public var devices: Int
-    /// The address that providers connect to. The control port is on 127.0.0.1 whatever this says: who can reach it
-    /// can change everything.
+    /// The address that providers connect to. The control port is always on 127.0.0.1: a client that reaches it can
+    /// change everything.
     public var listenHost = "127.0.0.1"
     /// 0 picks a free one; so with the other ports.
     public var gatewayPort = 2195

@@ -119,7 +119,7 @@ final class ProviderTrust: Sendable {
             requireClientCertificate: false,
             revocations: revocations,
             protocols: ["h2"],
-            // The service does not insist on ALPN [field], and who speaks HTTP/1.1 is told so in words.
+            // The service does not insist on ALPN [field], and a client that speaks HTTP/1.1 is told so in words.
             refusesOtherProtocols: false
         )
         return Contexts(binary: binary, api: api)

@@ -4,7 +4,7 @@ import PipelineCore
 import PushSchemas
 import PushTopics
 
-/// Spares connections over the binary interface to contents that are refused to whatever token.
+/// Stops contents that the gateway refuses for every token, before each costs a connection over the binary interface.
 extension Gateway {
     /// The gateway named a notification whose content may be the reason.
     ///

@@ -229,8 +229,8 @@ final class Gateway {
 
     /// The ends of all lanes: a revocation waits for everything before them.
     ///
-    /// But not for a probe: its topic does not work, and would keep partitions of all others from their next owner, who
-    /// sends one notification again.
+    /// But not for a probe: its topic does not work, and would keep the partitions of all other topics from their next
+    /// owner. That owner sends the probe's notification again.
     func barriers() -> [LaneBarrier] {
         topics.compactMap(\.self).filter { $0.sending != .probing }.flatMap { $0.transport.barriers() }
     }

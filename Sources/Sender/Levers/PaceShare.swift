@@ -2,8 +2,8 @@ import PushSchemas
 
 /// The part of a topic's pace that falls to the partitions of one shard.
 ///
-/// A pace is for all workers together, who do not talk to each other. So each partition has the share of the topic's
-/// keys that lie in it. Pure.
+/// A pace is for all workers together, and workers do not talk to each other. So each partition has the share of the
+/// topic's keys that lie in it. Pure.
 struct PaceShare: Equatable {
     let spread: UInt32?
     let partitionCount: Int32

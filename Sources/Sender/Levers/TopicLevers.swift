@@ -4,8 +4,8 @@ import PipelineCore
 /// Applies the levers of push.controls to the topics of the shard.
 ///
 /// A topic that is paused sends nothing and lags; one with a pace is fed by it; requests that are discarded end as
-/// `aborted` where they are fed. Whatever a new lever concerns and has no connection yet is taken back and fed anew, so
-/// that one place decides: ``RecordAdmission``. Bound to the shard's event loop.
+/// `aborted` where they are fed. Notifications that a new lever concerns and that have no connection yet are taken back
+/// and fed anew, so that one place decides: ``RecordAdmission``. Bound to the shard's event loop.
 final class TopicLevers {
     private let controls: ShardControls
     private let group: Group

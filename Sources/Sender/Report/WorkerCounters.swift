@@ -1,7 +1,7 @@
 import Logging
 import PushSchemas
 
-/// A shard's counters since its start. They count everything, whatever is published.
+/// A shard's counters since its start. They count everything, be it published or not.
 struct WorkerCounters: Equatable, Sendable {
     var records = 0
     var undecodable = 0

@@ -185,8 +185,8 @@ private func judgeClient(_ isFine: Int32, _ context: OpaquePointer?) -> Int32 {
     return 1
 }
 
-/// Judges each fault that OpenSSL finds in a server's certificate, as ``judgeClient(_:_:)``, but that a list must speak
-/// of the certificate's issuer: who sets a list wants to know.
+/// Judges each fault that OpenSSL finds in a server's certificate, as ``judgeClient(_:_:)``. But here a list of the
+/// certificate's issuer must be there: an operator who sets a list relies on it.
 private func judgeServer(_ isFine: Int32, _ context: OpaquePointer?) -> Int32 {
     guard isFine == 0 else { return isFine }
     switch X509_STORE_CTX_get_error(context) {

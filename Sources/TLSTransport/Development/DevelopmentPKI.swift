@@ -49,7 +49,7 @@ public struct DevelopmentPKI: Sendable, Equatable {
         "\(folder.map { "\(keysDirectory)/\($0)" } ?? keysDirectory)/AuthKey_\(id).p8"
     }
 
-    /// The copy of a key of the first team, for those who look for it beside the certificates.
+    /// The copy of a key of the first team, for users who look for it beside the certificates.
     public func providerKeyCopy(_ id: String) -> String { path("AuthKey_\(id).p8") }
 
     public func pemFile(bundleID: String) -> String { path("\(bundleID)\(infix).pem") }

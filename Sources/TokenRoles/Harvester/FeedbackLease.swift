@@ -8,8 +8,7 @@ import TokenState
 protocol FeedbackLease: AnyObject {
     /// Takes the lease if it is free, or holds it for longer if it is ours. Answers once.
     func hold(_ answered: @escaping (HarvestStateMachine.LeaseAnswer, (any Error)?) -> Void)
-    /// Gives it back if it is ours. Calls back whatever becomes of it: a lease that is not renewed is free after a
-    /// while.
+    /// Gives it back if it is ours. Calls back in any case: a lease that is not renewed is free after a while.
     func release(_ done: @escaping () -> Void)
 }
 

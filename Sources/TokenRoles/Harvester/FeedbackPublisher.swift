@@ -102,7 +102,7 @@ final class FeedbackPublisher {
         handOver()
     }
 
-    /// Gives up what is not acknowledged, without a word to those who wait.
+    /// Gives up what is not acknowledged. Callers that wait for it are not told.
     func close() {
         isClosed = true
         pending = [:]

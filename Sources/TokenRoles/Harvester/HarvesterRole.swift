@@ -11,7 +11,7 @@ import TokenState
 
 /// The harvester: reads the feedback service into push.feedback, and applies what stands there to the token state.
 ///
-/// The two halves meet in Kafka only, so that what was read survives whatever happens to the half that applies it.
+/// The two halves meet in Kafka only, so that what was read survives every failure of the half that applies it.
 package struct HarvesterRole: Role {
     package static let name = "harvester"
     package static let sections = RunningSetting.commonSections.union(["harvester", "certificates"])

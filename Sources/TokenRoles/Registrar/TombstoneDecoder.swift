@@ -8,8 +8,8 @@ import TokenState
 /// invalid is still dead.
 ///
 /// The worker writes such a tombstone to Redis before it publishes it, and it stands nowhere else; a fail-over that
-/// loses the write leaves the record as the only one who knows. All others come from push.feedback and
-/// push.registrations, which are applied again by themselves.
+/// loses the write leaves the record as its only trace. All others come from push.feedback and push.registrations,
+/// which are applied again by themselves.
 struct TombstoneDecoder: Sendable {
     /// The configured environments. Others share the topic, and have a Redis of their own.
     var environments: [String]

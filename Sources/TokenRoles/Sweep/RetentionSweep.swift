@@ -11,9 +11,9 @@ import TokenState
 /// rate.
 ///
 /// One registrar at a time does, the one that has the lease. A token is removed only if its record is still what was
-/// judged, so one that registers meanwhile survives, and two who sweep at once do no harm. That a dead token is gone is
-/// published to push.tombstones after it was removed: a crash in between leaves an entry in the workers' filters that
-/// costs a look-up now and then, never a wrong silence. Lives on its event loop.
+/// judged, so one that registers meanwhile survives, and two registrars that sweep at once do no harm. That a dead
+/// token is gone is published to push.tombstones after it was removed: a crash in between leaves an entry in the
+/// workers' filters that costs a look-up now and then, never a wrong silence. Lives on its event loop.
 final class RetentionSweep {
     /// Since its start.
     struct Counters: Equatable, Sendable {
@@ -316,7 +316,7 @@ final class RetentionSweep {
         tokens.sweep(token, record: record, in: space) { [weak self] result in
             guard let self, !isStopped else { return }
             guard case .success(true) = result else {
-                // Whatever failed: the next sweep finds the token again.
+                // Not removed: the next sweep finds the token again.
                 if case .success = result { counters.spared += 1 }
                 return work.finish()
             }

@@ -5,12 +5,12 @@
 ///      │  └──wrote               │  └──wrote: read again
 ///      └──read: none─▶ found ────┘ read: none: the same is written again
 ///
-/// Redis decides between several who begin at once: a layout is written only where there is none, and then read. Where
-/// there are tokens and no layout it was lost, and no role can find them.
+/// Redis decides between several roles that begin at once: a layout is written only where there is none, and then read.
+/// Where there are tokens and no layout it was lost, and no role can find them.
 ///
 /// Redis can lose the layout while roles run, with everything else (FLUSHALL) or with its last writes (a fail-over).
-/// All who run have the same one and write it again. If another role that knew none was faster there is another one
-/// now, and who has the former cannot go on: the tokens that it writes would not be found.
+/// All running roles have the same one and write it again. If another role that knew none was faster there is another
+/// one now, and a role with the former one cannot go on: the tokens that it writes would not be found.
 struct TokenLayoutStateMachine {
     enum Action: Equatable {
         /// To read the value; then ``read(_:)``.

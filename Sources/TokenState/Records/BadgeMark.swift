@@ -1,6 +1,6 @@
 import PipelineCore
 
-/// Tells a change of a token's badge from all others, and who makes it.
+/// Identifies a change of a token's badge, and the owner that makes it.
 package struct BadgeMark: Hashable, Sendable {
     /// The same whenever the change is made again.
     package var fingerprint: RequestFingerprint

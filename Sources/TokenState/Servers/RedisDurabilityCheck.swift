@@ -7,7 +7,7 @@ import ServiceLifecycle
 
 /// Checks that the servers keep acknowledged data, at the start of a role and while it runs. Checked while it runs: a
 /// server that comes back with another history of its data, or takes over from another. Later findings are only logged
-/// as warnings: a role that gives up in mid-run would help no one.
+/// as warnings: a role that gives up in mid-run helps none of the apps.
 package struct RedisDurabilityCheck: Sendable {
     private let servers: RedisCluster.Configuration
     /// The addresses to begin with, for the log.

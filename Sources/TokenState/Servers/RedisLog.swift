@@ -33,7 +33,7 @@ package final class RedisLog: Sendable {
 /// All of them lose a server at the same time and try again on their own: one of them speaks for each server that is
 /// away, and the server is back when the last of them is connected.
 struct RedisNews: Equatable, Sendable {
-    /// By the server's address: who tells that it is away.
+    /// By the server's address: the client that tells that it is away.
     private var speakers: [String: Int] = [:]
     /// Clients that have lost a server, and are not connected again.
     private var away: Set<Int> = []

@@ -143,7 +143,7 @@ function attention(matters) {
   });
 }
 
-// For those who listen: seldom, and in a sentence.
+// For screen readers: seldom, and in a sentence.
 function summarize() {
   if (!fleet || byId("connection").dataset.state !== "live") return;
   const matters = fleet.attention.length === 0 ? "All is well" : counted(fleet.attention.length, "matter");

@@ -36,7 +36,7 @@ export class Tables {
     gateways(fleet.gateways);
   }
 
-  // A table of which the first rows are shown until somebody wants all.
+  // A table of which the first rows are shown until the user wants all.
   long(name, entries, row, omitted = 0) {
     const most = SHORT_ROWS[name];
     const isWhole = this.expanded.has(name);

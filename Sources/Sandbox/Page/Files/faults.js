@@ -145,7 +145,7 @@ export class Faults {
     }
   }
 
-  // The parameters with which it is on, but for those that somebody is editing, or has to correct.
+  // The parameters with which it is on, but for those that the user is editing, or has to correct.
   showSettings(fault) {
     for (const [{ key, value }, input] of this.rows.get(fault.name)?.inputs ?? []) {
       if (input.ariaInvalid) continue;

@@ -151,7 +151,7 @@ export class Numbers {
     document.getElementById("spark-area").setAttribute("d", area);
   }
 
-  // For those who listen: seldom, and in a sentence.
+  // For screen readers: seldom, and in a sentence.
   summarize() {
     const last = this.samples.at(-1);
     if (!last || !this.isLive) return;

@@ -255,7 +255,7 @@ final class HTTP2Topics {
         disconnected(connections, number, .goAway)
     }
 
-    /// The service refuses a credential: for the topics of these connections, or for all that have it, over whatever
+    /// The service refuses a credential: for the topics of these connections, or for all topics that have it, on all
     /// connections.
     func refused(_ connections: CredentialConnections, _ extent: ProviderVerdict.Extent) {
         var refused = connections.identity
