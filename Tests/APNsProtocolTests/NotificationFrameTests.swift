@@ -79,7 +79,7 @@ import Testing
         #expect(GatewayRun.decode(frame).failure == ErrorResponse(status: .missingDeviceToken, identifier: 77))
     }
 
-    @Test("Whatever is encoded is decoded as it was, in all three commands")
+    @Test("Every notification is decoded as it was encoded, in all three commands")
     func roundTrip() {
         var generator = SeededGenerator(seed: 1)
         let limits = GatewayLimits(payloadLimitBytes: 2048, tokenBytes: 1...100)

@@ -76,7 +76,7 @@ struct TokenLookaheadTests {
         #expect(tokens(in: []).isEmpty)
     }
 
-    @Test("Whatever the bytes are, only bytes of the stream are reported", arguments: 0..<200 as Range<UInt64>)
+    @Test("For any bytes, only those of the stream are reported", arguments: 0..<200 as Range<UInt64>)
     func garbage(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         // Small values: they make commands, item numbers and lengths that fit.

@@ -105,7 +105,7 @@ struct PushProducerTests {
             let handedOver = Flag()
             try await withThrowingTaskGroup(of: [PublishedRecord].self) { tasks in
                 tasks.addTask {
-                    // With an early end nobody waits for the signal.
+                    // With an early end no task waits for the signal.
                     func enqueued() async throws -> PendingRequest {
                         defer { signal.finish() }
                         return try await producer.enqueue(request(tokens: 100), to: bundle)
@@ -173,7 +173,7 @@ struct PushProducerTests {
         }
     }
 
-    @Test("Everybody who closes waits for the same end")
+    @Test("All callers that close wait for the same end")
     func closedByMany() async throws {
         try await withBroker { producer, broker in
             broker.setDown(true)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import BelfrySupport
 
-/// The values in force, as those who look at a configuration see them.
+/// The values in force, as operators who look at a configuration see them.
 @Suite struct ConfigurationSettingsTests {
     private static let yaml = """
         environments:

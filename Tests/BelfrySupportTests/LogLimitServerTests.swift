@@ -173,7 +173,7 @@ struct LogLimitServerTests {
         #expect(reader.text == "one\ntwo\ntwo\n(8 left out)\n")
     }
 
-    @Test("What was written before the writer is closed is still written, and lines of nobody's call are asked for")
+    @Test("Lines that came before the writer was closed are still written, and it asks for lines that wait elsewhere")
     func closing() {
         let reader = Reader()
         reader.isFree.store(true, ordering: .releasing)

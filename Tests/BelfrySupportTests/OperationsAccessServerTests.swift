@@ -65,7 +65,7 @@ struct OperationsAccessServerTests {
             }
             #expect(try await curl("\(url)/metrics", roots) == "401 Bearer")
             #expect(try await curl("\(url)/livez", roots) == "200")
-            #expect(try await curl("\(url)/livez") == "curl ends with 60", "nobody vouches for it")
+            #expect(try await curl("\(url)/livez") == "curl ends with 60", "no known authority vouches for it")
             // Another authority, beside another certificate.
             _ = try files.writeCertificate("port.pem")
             #expect(try await curl("\(url)/livez", roots) == "200")
@@ -102,7 +102,7 @@ struct OperationsAccessServerTests {
         }
     }
 
-    @Test("Of more connections over TLS than the port takes the quietest one goes, whatever it has got to")
+    @Test("Of more connections over TLS than the port takes the quietest one goes, even before its handshake")
     func number() async throws {
         let files = try SecretFiles()
         let path = try files.writeCertificate("port.pem")

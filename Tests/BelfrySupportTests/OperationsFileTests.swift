@@ -115,7 +115,7 @@ import Testing
         #expect(!file.ask(now: Self.start + .seconds(60)).isNews, "it is the same again")
     }
 
-    @Test("A token's file that vanished or broke lets nobody in until it holds a token; each change is told once")
+    @Test("A token's file that vanished or broke lets no client in until it holds a token; each change is told once")
     func brokenToken() throws {
         let files = try SecretFiles()
         let path = try files.write("token", SecretFiles.token)
@@ -209,7 +209,7 @@ import Testing
         }
     }
 
-    @Test("A secret that everybody can read is told of at the start and by the check, and is no fault")
+    @Test("A secret that all users can read is told of at the start and by the check, and is no fault")
     func exposed() throws {
         let files = try SecretFiles()
         let settings = files.settings(token: try files.write("token", SecretFiles.token, mode: 0o644))

@@ -83,7 +83,7 @@ struct ProviderConfigurationTests {
         #expect(configuration.topics["a.d"]?.team == "OTHERTEAM1" && configuration.topics["a.d"]?.key == nil)
     }
 
-    @Test("The certificates' directory may be missing only if keys are configured and nobody named it")
+    @Test("The certificates' directory may be missing only if keys are configured and no file names it")
     func optionalCertificates() throws {
         let environments = "environments: {sandbox: {transport: http2, gateways: a}}"
         #expect(try !load(environments).certificates.isOptional)

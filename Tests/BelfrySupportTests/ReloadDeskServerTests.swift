@@ -139,7 +139,7 @@ struct ReloadDeskServerTests {
         let role = Follower(context, last: 2)
         let service = RoleService(role, health: context.health, reloads: desk, logger: lines.logger)
         await #expect(throws: RoleFailure(description: "enough")) { try await service.run() }
-        #expect(role.used.withLock { $0 } == [2], "signals that came while nobody waited count as one")
+        #expect(role.used.withLock { $0 } == [2], "signals that came while the desk was busy count as one")
         file.write("worker: {max-uncommitted: 3}")
         request.yield()
         #expect(role.used.withLock { $0 } == [2])

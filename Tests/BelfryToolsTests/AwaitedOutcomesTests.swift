@@ -7,7 +7,7 @@ import Testing
 
 /// The counts of `belfry publish --wait`.
 @Suite struct AwaitedOutcomesTests {
-    @Test("Every token counts once, however often and in whatever order its outcome comes")
+    @Test("Every token counts once, however often its outcome comes, and in any order")
     func once() {
         var random = SeededGenerator(seed: 2)
         for _ in 0..<30 {
@@ -63,7 +63,7 @@ import Testing
         #expect(awaited.missing == 2)
     }
 
-    @Test("A record of which nobody knows where it is stored is known by its request id")
+    @Test("A record whose place in Kafka is unknown is known by its request id")
     func unplaced() {
         var awaited = awaiting([(-1, -1, 2), (0, 7, 1)])
         var foreign = outcome(3, 8, 0, .confirmed)

@@ -3,7 +3,7 @@ import Yams
 
 @testable import BelfrySupport
 
-/// The installation of Deploy/compose.yaml: who sees which files.
+/// The installation of Deploy/compose.yaml: which service sees which files.
 @Suite struct ComposeTests {
     /// A service, with the keys that it merges.
     private typealias Service = [String: Any]

@@ -159,7 +159,7 @@ import Testing
         #expect(bad[0].found.contains("push.outcomes"))
         settings.prefix = "a."
         let foreign = ConfigurationTrial.kafkaFindings(settings, partitions: partitions)
-        #expect(foreign[0].found.contains("lack a.push.requests, "), "those without the prefix are somebody else's")
+        #expect(foreign[0].found.contains("lack a.push.requests, "), "those without the prefix are not its own")
     }
 
     @Test("A topic whose records hold for good is to be compacted, as far as the brokers tell")

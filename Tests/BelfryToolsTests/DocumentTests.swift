@@ -15,7 +15,7 @@ import Testing
         let read = ConfigurationKeys.all()
         let documented = try Document(path: "Deploy/CONFIGURATION.md").configurationKeys
         #expect(read.count > 60, "\(read.sorted())")
-        #expect(documented.subtracting(read).sorted() == [], "documented, but read by nobody")
+        #expect(documented.subtracting(read).sorted() == [], "documented, but no code reads it")
         #expect(read.subtracting(documented).sorted() == [], "read, but not documented")
     }
 
@@ -69,11 +69,11 @@ import Testing
         let documented = try Document(path: "Schemas/README.md").names(inTablesOf: "reason")
         #expect(given.count > 25, "\(given.sorted())")
         // Behind this one stands what the gateway answered.
-        #expect(documented.subtracting(given).sorted() == ["gateway-status-<n>"], "documented, but given by nobody")
+        #expect(documented.subtracting(given).sorted() == ["gateway-status-<n>"], "documented, but no code gives it")
         #expect(given.subtracting(documented).sorted() == [], "given, but not documented")
         // The command explains the same.
         #expect(given.subtracting(DeadLetterReasons.all).sorted() == [], "given, but not explained")
-        #expect(Set(DeadLetterReasons.all).subtracting(given).sorted() == [], "explained, but given by nobody")
+        #expect(Set(DeadLetterReasons.all).subtracting(given).sorted() == [], "explained, but no code gives it")
     }
 
     @Test("The reasons of the provider API that Deploy/RUNBOOK.md explains are those of the table")
@@ -106,7 +106,7 @@ import Testing
         }
     }
 
-    @Test("Every log message that wants somebody's attention is explained in Deploy/RUNBOOK.md")
+    @Test("Every log message that wants an operator's attention is explained in Deploy/RUNBOOK.md")
     func messagesAreDocumented() throws {
         let explained = try Document(path: "Deploy/RUNBOOK.md").rows(ofTablesOf: "message:").flatMap(Document.pieces)
         let said = try Repository.sources().flatMap { source in

@@ -3,7 +3,7 @@ import Testing
 
 @testable import BelfrySupport
 
-/// The configuration that the front page shows to those who want to reach real devices.
+/// The configuration that the front page shows to users who want to reach real devices.
 struct FrontPageTests {
     private static let page = URL(filePath: #filePath).deletingLastPathComponent()
         .appending(path: "../../README.md").standardizedFileURL

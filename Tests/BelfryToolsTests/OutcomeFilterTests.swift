@@ -42,7 +42,7 @@ import Testing
         )
     }
 
-    @Test("Failures are what did not arrive, and kinds that nobody knows here")
+    @Test("Failures are the kinds that did not arrive, and unknown kinds")
     func failures() {
         var filter = OutcomeFilter()
         filter.onlyFailures = true

@@ -210,7 +210,7 @@ import Testing
         }
     }
 
-    @Test("Who is cut off learns how to go on, and not to begin anew again")
+    @Test("A command that is cut off says how to go on, and not to begin anew again")
     func resumptionText() {
         #expect(RegistrationFile.resumption(restarts: false) == "the same command goes on where this one stopped")
         #expect(

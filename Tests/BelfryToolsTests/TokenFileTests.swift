@@ -153,7 +153,7 @@ import Testing
     }
 }
 
-/// Blocks until somebody reads.
+/// Blocks until the pipe is read.
 private func write(_ bytes: [UInt8], _ path: String) {
     FileHandle(forWritingAtPath: path)?.write(Data(bytes))
 }

@@ -145,7 +145,7 @@ struct ToolBrokerTests {
         #expect(found[1].hasSuffix(#""partition":0,"offset":1}"#))
     }
 
-    @Test("The follower ends when nobody reads any more")
+    @Test("The follower ends when its output is not read any more")
     func brokenPipe() async throws {
         let broker = try EmbeddedBroker(topics: [(name: "push.outcomes", partitions: 1)])
         defer { broker.close() }

@@ -184,7 +184,7 @@ import Testing
         #expect(screen.text == ["aa", "bb", "cc", ""])
     }
 
-    @Test("Rows that nobody reads end the walk")
+    @Test("Rows that cannot be written end the walk")
     func nobodyReads() {
         let rows = ProgressRows(progress: ProgressLine(isShown: false) { _ in }) { _ in false }
         #expect(!rows.write(["aa"], share: 0.5))

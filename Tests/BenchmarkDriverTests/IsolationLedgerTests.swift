@@ -38,7 +38,7 @@ struct IsolationLedgerTests {
         #expect(ledger.distinct == 0)
     }
 
-    @Test("What nobody published is strange: an unknown record, and a device that is not in it")
+    @Test("An acceptance without a publication is strange: an unknown record, and a device that is not in it")
     func strange() {
         var ledger = ledger()
         let number = ledger.publish(firstDevice: 5, now: 0)

@@ -13,7 +13,7 @@ struct WorkerReportTests {
         WorkerReport(plan: try #require(ScenarioPlan(name)), notifications: 300_000, instruments: instruments)
     }
 
-    /// A report in which everybody who takes part in a plan was measured, with a 1.
+    /// A report in which every contender of a plan was measured, with a 1.
     private func whole(_ name: ScenarioPlan.Name, _ instruments: Set<Instrument>) throws -> WorkerReport {
         let plan = try #require(ScenarioPlan(name))
         var report = try report(name, instruments)
@@ -103,7 +103,7 @@ struct WorkerReportTests {
         #expect(try report.line().contains(#""passed":false"#))
     }
 
-    @Test("What nobody asked for is not judged")
+    @Test("A target that was not asked for is not judged")
     func notAsked() throws {
         var report = try report(.single, [])
         report[.worker].samples = samples([250], [1.3])
@@ -114,7 +114,7 @@ struct WorkerReportTests {
         #expect(WorkerScenario.Request(rounds: 1, instructions: 1).instruments == [.instructions])
     }
 
-    @Test("Whoever takes part in a scenario measures all of its targets", arguments: ScenarioPlan.Name.allCases)
+    @Test("The contenders of a scenario measure all of its targets", arguments: ScenarioPlan.Name.allCases)
     func complete(name: ScenarioPlan.Name) throws {
         guard name != .languages else { return }
         for instruments: Set<Instrument> in [[], [.allocations], [.instructions], [.allocations, .instructions]] {

@@ -18,7 +18,7 @@ final class Board: Sendable {
         var phase = Phase.waiting
         /// Ended by a signal.
         var isAborted = false
-        /// Nobody asks the broker for more than it gives by itself while it is away.
+        /// No thread asks the broker for more than it gives by itself while it is away.
         var isBrokerUp = true
         /// Nothing may be on its way to the broker: it is about to stop.
         var isHeldBack = false

@@ -6,8 +6,8 @@ import Workbench
 
 /// The broker in another process, which keeps its data when it is stopped in order: PyPI's `noida-db`.
 ///
-/// It holds everything in memory and writes it down when it stops. Unlike Kafka it ends no session by itself: whoever
-/// kills a member has to take it out of the group when its session would have ended.
+/// It holds everything in memory and writes it down when it stops. Unlike Kafka it ends no session by itself: the
+/// thread that kills a member has to take it out of the group when its session would have ended.
 final class BrokerServer {
     let port: Int
     private let command: String

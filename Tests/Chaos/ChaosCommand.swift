@@ -3,7 +3,7 @@ import Dispatch
 import Foundation
 import LocalPipeline
 
-/// Does to the pipeline whatever can be done to it, and proves that nothing is lost.
+/// Strikes the pipeline with every fault, and proves that nothing is lost.
 ///
 /// The last line of stdout is one JSON object; progress goes to stderr. Exit codes: 0, 1 (failed), 64 (usage).
 @main

@@ -186,8 +186,8 @@ final class ChaosRun {
     }
 
     /// Stops the broker while nothing is on its way to it: this one writes its data down first and ends then, and what
-    /// it acknowledges in between is lost, unlike with Kafka. So everybody who produces stands still for the moment,
-    /// and goes on to find the broker gone.
+    /// it acknowledges in between is lost, unlike with Kafka. So all producers stand still for the moment, and go on to
+    /// find the broker gone.
     private func stopBroker() throws {
         board.change {
             $0.isHeldBack = true

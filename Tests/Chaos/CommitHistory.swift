@@ -87,7 +87,7 @@ struct CommitHistory: Sendable {
         outages.append(outage)
     }
 
-    /// Was a notification stored as done so long before a time that nobody had a reason left to send it?
+    /// Was a notification stored as done so long before a time that no worker had a reason left to send it?
     ///
     /// A mark counts only if each look up to that time saw it: a worker may have begun with any of them.
     ///

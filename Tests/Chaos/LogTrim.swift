@@ -2,10 +2,10 @@ import PipelineCore
 
 /// The offset before which the broker may forget a partition's records.
 ///
-/// Nobody may need them any more: neither this program nor a worker that takes the partition over, which reads from the
-/// lowest cursor of any topic in it, and that lies before the committed offset.
+/// They must not be needed any more, neither by this program nor by a worker that takes the partition over, which reads
+/// from the lowest cursor of any topic in it, and that lies before the committed offset.
 enum LogTrim {
-    /// Behind what has been read: nobody reads it again, but it may be looked at.
+    /// Behind what has been read: no worker reads it again, but it may be looked at.
     private static let margin: Int64 = 1000
 
     /// Of push.requests; `nil`: all of it may be needed.

@@ -8,9 +8,9 @@
 /// second time, or its token was tombstoned. So it is when it was stored as done: the gateway refused the older one
 /// that the resend begins with, and the worker ended before that was written down. Those are counted, not judged.
 ///
-/// Neither is what two owners of a partition did to each other whom the broker let send side by side: see
-/// ``Handovers``. The row of one seems cut short or full of holes where the other's comes in between. But each must be
-/// whole: what is left out by then was accepted since the next owner began, before or after.
+/// Neither is disorder between two owners of a partition which the broker let send side by side: see ``Handovers``. The
+/// row of one seems cut short or full of holes where the other's comes in between. But each must be whole: what is left
+/// out by then was accepted since the next owner began, before or after.
 ///
 /// Pure. What is looked at are numbers that grow in published order. What was never accepted is no matter of order:
 /// whether it should have been is asked elsewhere.

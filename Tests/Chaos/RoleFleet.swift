@@ -42,7 +42,7 @@ final class RoleFleet {
         self.launch = launch
     }
 
-    /// All of them, whatever became of them.
+    /// All of them, those that were killed too.
     var everStarted: [Member] { running + frozen + stopping + killed }
 
     /// All that may be at work; one that stands still is not.

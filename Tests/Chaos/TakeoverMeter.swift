@@ -1,7 +1,7 @@
 import KafkaClient
 
 /// Measures for how long work stands still when a member of a group is killed, or told to stop: from the signal until
-/// somebody else has committed a position of the partition, which is the first change after the member has ended.
+/// another member has committed a position of the partition, which is the first change after the member has ended.
 ///
 /// Time counts only while something waits in the partition, and while every server is there and has been for a while.
 /// Pure: times are durations since the beginning of the run, and do not fall from call to call.
@@ -80,7 +80,7 @@ struct TakeoverMeter: Sendable {
         for index in open.indices where open[index].takeover.member == member { open[index].hasEnded = true }
     }
 
-    /// A server is away: nobody could take over.
+    /// A server is away: no member could take over.
     mutating func serverLeft() {
         calmSince = nil
     }
@@ -122,11 +122,11 @@ struct TakeoverMeter: Sendable {
 
     // MARK: The result
 
-    /// The longest takeover; one that is still under way counts for as long as it takes already. Nil: nobody was
+    /// The longest takeover; one that is still under way counts for as long as it takes already. Nil: no member was
     /// signalled.
     var longest: Duration? { all.map(\.time).max() }
 
-    /// Signals after which nobody was seen to take over from a member that had its partition.
+    /// Signals after which no member was seen to take over from a member that had its partition.
     var unmeasured: [Signal] {
         Signal.allCases.filter { signal in !finished.contains { $0.signal == signal && $0.heldPlace } }
     }

@@ -72,7 +72,7 @@ final class TokenTrial {
         let tokens = try Self.topics.map {
             try servers.pipeline.tokens(of: $0, first: 0, count: ChaosServers.devices)
         }
-        // The first role would make one up, and nobody could tell slots before.
+        // The first role would make one up, and the trial could not tell slots before.
         let layout = TokenLayout(SipHash(low: seed, high: ~seed))
         try servers.write(layout)
         let slots = zip(Self.topics, tokens).map { topic, tokens in
@@ -152,7 +152,7 @@ final class TokenTrial {
     /// Compares with Redis.
     ///
     /// - Parameters:
-    ///   - books: as they were when everybody had stopped.
+    ///   - books: as they were when all threads had stopped.
     ///   - seconds: of publishing under faults.
     func result(_ books: TokenBooks, seconds: Int) throws -> Result {
         let tuplesDue = due.filter { ApplierWatch.places(of: .harvester).contains($0.key) }

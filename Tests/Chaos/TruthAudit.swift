@@ -13,8 +13,8 @@ struct TruthAudit {
     private(set) var handedOver = 0
     /// Acceptances behind newer ones that can be the gateway's doing: see ``OrderAudit/isLateOnly``.
     private(set) var late = 0
-    /// Acceptances that nothing allows: repetitions of what was stored as done, and what was sent while nobody might
-    /// send.
+    /// Acceptances that nothing allows: repetitions of what was stored as done, and notifications sent while no worker
+    /// might send.
     private(set) var excess = 0
     /// Of the others, repetitions of what had its outcome so long ago that it should have been stored as done: see
     /// ``RepeatAudit``.

@@ -129,7 +129,7 @@ struct ChaosBooksTests {
         #expect(books.disordered == 0)
     }
 
-    @Test("What was claimed and never accepted is told by what was claimed; what was accepted and not claimed, too")
+    @Test("Claims without an acceptance are told by kind of claim, and so are acceptances without a claim")
     func wrongClaims() {
         var books = ChaosBooks(stream: makeStream(), partitions: 1)
         let records = (0..<3).map { _ in books.nextRecord() }
@@ -145,7 +145,7 @@ struct ChaosBooksTests {
         #expect(books.acceptedUnclaimed == records[2].count)
     }
 
-    @Test("What belongs to nothing published is strange, and disturbs nothing")
+    @Test("An outcome or acceptance of nothing published is strange, and disturbs nothing")
     func strange() {
         var books = ChaosBooks(stream: makeStream(), partitions: 1)
         let record = books.nextRecord()

@@ -98,7 +98,7 @@ struct HandoverTests {
         #expect(seconds("elsewhere", 105, 120) == [20, 21, 22, 23])
     }
 
-    @Test("A log tells who was cut off: whose partition was lost, or whose commit was refused when it gave it back")
+    @Test("A log tells which owner was cut off: its partition was lost, or its commit was refused when it gave it back")
     func tenures() {
         func line(_ second: String, _ message: String, _ shard: String, _ key: String, _ value: String) -> String {
             #"{"time":"1970-01-01T00:00:\#(second)Z","message":"\#(message)","#

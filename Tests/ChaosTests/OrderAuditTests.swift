@@ -32,7 +32,7 @@ struct OrderAuditTests {
         #expect(violations([1, 4, 2, 3, 4]) == [.overtaken(number: 2, by: 4), .overtaken(number: 3, by: 4)])
     }
 
-    @Test("What came late is told apart if all that is newer came again after it")
+    @Test("A late notification is told apart if all newer ones came again after it")
     func late() {
         for accepted in [[1, 3, 2, 3], [1, 4, 2, 3, 4], [1, 3, 4, 1, 2, 3, 4, 5], []] as [[UInt32]] {
             #expect(OrderAudit(accepted).isLateOnly)
@@ -55,7 +55,7 @@ struct OrderAuditTests {
 
     @Test("A resend may leave out what was stored as done by then, and is excused; not what is done later")
     func done() {
-        // The first was refused when it was sent again, which nobody wrote down.
+        // The first was refused when it was sent again, which no outcome tells.
         for (accepted, done) in [([1, 2, 3, 2, 3, 1, 3], [2]), ([1, 2, 3, 2, 3, 1], [2, 3])]
             as [([UInt32], Set<UInt32>)]
         {
@@ -82,7 +82,7 @@ struct OrderAuditTests {
         #expect(violations([2, 1]) == [.overtaken(number: 1, by: 2), .staleLast(1, newest: 2)])
     }
 
-    @Test("What had another outcome may be left out by a resend; nothing excuses overtaking")
+    @Test("A notification with another outcome may be left out by a resend; nothing excuses overtaking")
     func excused() {
         for accepted in [[1, 2, 3, 1, 3], [1, 2, 1, 3], [1, 2, 1]] as [[UInt32]] {
             #expect(!violations(accepted).isEmpty)

@@ -45,7 +45,7 @@ struct RepeatAuditTests {
         return audit
     }
 
-    @Test("What has no outcome yet may be repeated at any time; what was never accepted is no repetition")
+    @Test("A notification without an outcome may be repeated at any time; one that was never accepted is no repetition")
     func open() {
         let audit = makeAudit([])
         for second in [100, 101, 200] as [UInt32] { #expect(audit.accepts(number: 2, token: 0, second: second)) }
@@ -53,7 +53,7 @@ struct RepeatAuditTests {
         #expect(audit.accepts(number: 4, token: 0, second: 400))
     }
 
-    @Test("What had its outcome may be repeated when its partition changed hands before a commit was due, not later")
+    @Test("A notification with an outcome may be repeated only if its partition changed hands before a commit was due")
     func ended() {
         for (end, isAllowed) in [(96, false), (97, true), (102, true), (108, true), (109, false)] as [(UInt32, Bool)] {
             for partitions in [nil, [0]] as [Set<Int32>?] {
@@ -85,7 +85,7 @@ struct RepeatAuditTests {
         #expect(isAllowed == [false, true])
     }
 
-    @Test("What was repeated by right may be repeated again before it has another outcome, and after that anew")
+    @Test("A notification repeated by right may be repeated again before it has another outcome, and after that anew")
     func again() {
         let audit = settled([OwnershipEnds.End(second: 103), OwnershipEnds.End(second: 130)])
         #expect(audit.accepts(number: 1, token: 0, second: 110))
@@ -115,7 +115,7 @@ struct RepeatAuditTests {
         #expect(audit.accepts(number: 3, token: 0, second: 140))
     }
 
-    @Test("What is not in the log, or is there twice and therefore left out, is not judged")
+    @Test("A notification that is not in the log, or is there twice and therefore left out, is not judged")
     func unknown() {
         let audit = settled([])
         audit.noteOutcome(number: 9, token: 0, second: 100)

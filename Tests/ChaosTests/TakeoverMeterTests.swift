@@ -93,7 +93,7 @@ struct TakeoverMeterTests {
         #expect(meter.finished.map(\.time) == [.seconds(4)])
     }
 
-    @Test("Who never takes over is late, without an end")
+    @Test("A member that never takes over is late, without an end")
     mutating func never() {
         look(10, at: 1)
         signal(.kill, at: 2)
@@ -110,7 +110,7 @@ struct TakeoverMeterTests {
         #expect(TakeoverMeter.Signal.kill.limit(session: .seconds(6)) == .seconds(16))
     }
 
-    @Test("A signal is measured when somebody took over from a member that had the partition, not from a standby")
+    @Test("A signal is measured when another member took over from one that had the partition, not from a standby")
     mutating func measured() {
         look(10, at: 1)
         signal(.kill, at: 2, holds: false)
@@ -149,7 +149,7 @@ struct TakeoverMeterTests {
         #expect(complaints(seconds: 120) == [])
     }
 
-    @Test("Partitions are apart, and nobody signalled means nothing measured")
+    @Test("Partitions are apart, and without a signal nothing is measured")
     mutating func apart() {
         #expect(meter.longest == nil)
         let other = KafkaTopicPartition(topic: "push.feedback", partition: 0)

@@ -18,7 +18,7 @@ struct TokenBooksTests {
     /// Redis, when everything is right.
     private var states: [DevicePlace: TokenFate] = [:]
 
-    /// Registrations 1… that the broker has acknowledged and somebody has applied.
+    /// Registrations 1… that the broker has acknowledged and a registrar has applied.
     private mutating func register(_ count: Int) {
         var statements: [DevicePlace: [TokenFate.Statement]] = [:]
         for _ in 0..<count {
@@ -90,7 +90,7 @@ struct TokenBooksTests {
         #expect(audit() == TokenBooks.Audit())
     }
 
-    @Test("A tombstone, a registration or a token of which nobody spoke is strange")
+    @Test("A tombstone, a registration or a token that was never published is strange")
     mutating func strange() throws {
         register(500)
         let right = states

@@ -65,8 +65,8 @@ struct TruthAuditTests {
         try Data(file).write(to: URL(fileURLWithPath: path))
     }
 
-    /// Two notifications to one device are accepted at 100, and again by the next owner, who has not come to the second
-    /// when a third one of the former owner comes.
+    /// Two notifications to one device are accepted at 100, and again by the next owner, which has not come to the
+    /// second when a third one of the former owner comes.
     ///
     /// - Parameter handovers: of two partitions; the notifications are in the second.
     private func auditMixed(_ handovers: Handovers, at second: UInt32 = 120) throws -> TruthAudit {
@@ -139,7 +139,7 @@ struct TruthAuditTests {
         #expect(try audit(at: [100, 120], ends: [.init(second: 115)]).unstored == 1)
     }
 
-    @Test("A repetition of what was stored as done is in excess, whoever ended, and counts once")
+    @Test("A repetition of what was stored as done is in excess, whichever worker ended, and counts once")
     func stored() throws {
         var commits = Self.history
         let stored = PositionMetadata.choose([], liveNext: 1, limitBytes: 4096) { _, _ in DoneRanges() }
@@ -149,7 +149,7 @@ struct TruthAuditTests {
         #expect(found.examples.count == 2 && found.examples.allSatisfy { $0.contains("stored as done") })
     }
 
-    @Test("Whatever is accepted deep in an outage of the broker is in excess, a first acceptance too")
+    @Test("Every acceptance deep in an outage of the broker is in excess, a first one too")
     func unpermitted() throws {
         var commits = Self.history
         commits.note(.init(start: 200, end: 208))

@@ -67,7 +67,7 @@ struct AdviceTests {
         #expect(full.verdict == .partitions && full.wanted == nil && full.text.contains("more partitions do"))
     }
 
-    @Test("Records that wait while none is taken in want no worker, but somebody's eyes")
+    @Test("Records that wait while none is taken in want no worker, but an operator")
     func stuck() {
         let advice = Advice(load { $0.recordsPerSecond = 0.9 })
         #expect(advice.verdict == .stuck && advice.wanted == nil)

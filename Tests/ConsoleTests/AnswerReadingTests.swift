@@ -19,7 +19,7 @@ struct AnswerReadingTests {
         try read("{\"version\":2,\"role\":\"worker\",\(members)}").get()
     }
 
-    @Test("Whatever a role can tell is read as it was told")
+    @Test("Everything that a role can tell is read as it was told")
     func whole() throws {
         var status = RoleStatus(role: "worker", now: 1000)
         status.uptimeSeconds = 12.5

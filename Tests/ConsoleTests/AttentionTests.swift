@@ -56,7 +56,7 @@ struct AttentionTests {
         expect(.bad, "processes", "10.0.0.1:9464 is away: connection refused, never answered.", alert: "BelfryDown")
     }
 
-    @Test("When nobody answers, that is one matter and not one a process")
+    @Test("When no process answers, that is one matter and not one a process")
     mutating func nobody() {
         fleet.list(1, 2)
         fleet.fail(1)
@@ -179,7 +179,7 @@ struct AttentionTests {
         }
     }
 
-    @Test("Partitions that stand, and those that nobody reads for half a minute, are told")
+    @Test("Partitions that stand, and those that no process reads for half a minute, are told")
     mutating func partitions() {
         fleet.list(1)
         fleet.answer(1) { $0.hold(0, 1, 2) }

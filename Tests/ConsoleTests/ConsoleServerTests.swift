@@ -86,7 +86,7 @@ struct ConsoleServerTests {
         }
     }
 
-    @Test("The token is shown to processes, and to nobody who asks the console")
+    @Test("The token is shown to processes, and to no client of the console")
     func token() async throws {
         let played = try await PlayedServer.start(
             .answers(

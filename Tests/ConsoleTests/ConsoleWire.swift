@@ -3,7 +3,7 @@ import NIOPosix
 
 @testable import Console
 
-/// A server that says the same to everybody who asks, whatever is asked.
+/// A server that says the same to every client, whatever the request.
 struct PlayedServer {
     /// The things to say, and how it goes on.
     enum Manner: Sendable {
@@ -13,7 +13,7 @@ struct PlayedServer {
         case saysAndWaits(String)
         /// Says the first text to a request that has this line, and the second one to others.
         case answers(line: String, String, otherwise: String)
-        /// Says the first text once and the other one again and again, for as long as somebody listens.
+        /// Says the first text once and the other one again and again, for as long as the client listens.
         case goesOn(String, String)
     }
 

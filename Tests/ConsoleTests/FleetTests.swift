@@ -43,7 +43,7 @@ struct FleetTests {
         #expect(partition?.holders.count == 2 && partition?.lagRecords == 8 && partition?.waitingRecords == 9)
     }
 
-    @Test("A partition that nobody tells of any more is shown as nobody's, with the time")
+    @Test("A partition that no process tells of any more is shown without a holder, with the time")
     mutating func unheld() {
         fleet.list(1)
         fleet.answer(1) { $0.hold(0, 1) }
@@ -55,7 +55,7 @@ struct FleetTests {
         #expect(fleet.document.partitions.allSatisfy { $0.unheldSeconds == nil })
     }
 
-    @Test("While no process tells of a Kafka topic, nobody is blamed for its partitions")
+    @Test("While no process tells of a Kafka topic, its partitions do not count as unheld")
     mutating func nobodyKnows() {
         fleet.list(1)
         fleet.answer(1) { $0.hold(0) }

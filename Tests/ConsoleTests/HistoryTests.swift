@@ -26,7 +26,7 @@ struct HistoryTests {
         #expect(history.closed == 2 && history.all.last == History.Slot())
     }
 
-    @Test("Time that nobody looked at is a gap, and the slots stay in step")
+    @Test("Time without a look at the fleet is a gap, and the slots stay in step")
     mutating func gap() {
         tick(after: 0)
         tick(after: 17)
@@ -36,7 +36,7 @@ struct HistoryTests {
         #expect(history.closed == 4)
     }
 
-    @Test("An hour is kept and no more, however long nobody looks")
+    @Test("An hour is kept and no more, however late the next look comes")
     mutating func bounded() {
         tick(after: 0)
         for _ in 0..<History.slots + 10 {

@@ -33,7 +33,7 @@ struct TargetTests {
         #expect(throws: ConsoleSetupError.self) { try ScrapeTarget.list(parsing: text) }
     }
 
-    @Test("More entries than anybody needs are refused")
+    @Test("More entries than the limit are refused")
     func tooMany() {
         let text = (1...ConsoleLimits.targets + 1).map { "a:\($0)" }.joined(separator: ",")
         #expect(throws: ConsoleSetupError.self) { try ScrapeTarget.list(parsing: text) }

@@ -15,7 +15,7 @@ import sys
 
 import OpenSSL.SSL
 
-# The library asks for TLS 1.0 alone, which nobody speaks any more.
+# The library asks for TLS 1.0 alone, which no server speaks any more.
 OpenSSL.SSL.TLSv1_METHOD = OpenSSL.SSL.TLS_METHOD
 
 from apns_clerk import APNs, Message, Session  # noqa: E402  (it looks the method up when it is imported)

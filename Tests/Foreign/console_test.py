@@ -179,7 +179,7 @@ class ConsoleTest(Page):
         self.until("many partitions are folded", lambda: len(self.rows("partitions")) < PARTITIONS)
         button = self.by_id("partitions-more")
         button.send_keys(Keys.ENTER)
-        self.until("until somebody wants all", lambda: len(self.rows("partitions")) >= PARTITIONS)
+        self.until("until the user wants all", lambda: len(self.rows("partitions")) >= PARTITIONS)
         self.until("which is said", lambda: button.get_attribute("aria-expanded") == "true")
         button.send_keys(Keys.SPACE)
         self.until("and no more", lambda: len(self.rows("partitions")) < PARTITIONS)
@@ -220,7 +220,7 @@ class ConsoleTest(Page):
         self.until("and take its partitions", lambda: sum(
             figure(row[3]) for row in self.rows("processes") if row[0].startswith("worker")
         ) == PARTITIONS)
-        self.until("until nobody lacks a reader", lambda: all(
+        self.until("until every partition has a reader", lambda: all(
             partition["holders"] for partition in self.fleet()["partitions"]))
         self.shot("console-away")
 

@@ -3,7 +3,7 @@
 
 Usage: page_test.py CONTROL_PORT TOPIC [SCREENSHOT_DIRECTORY]
 
-Somebody else has to send notifications of TOPIC all the while, again and again on new connections, over both
+Another process has to send notifications of TOPIC all the while, again and again on new connections, over both
 interfaces, and one request with a wrong token before. Waits for conditions, never for time. Prints one JSON object: a
 true for each rule that held; ends with 1 at the first that did not, saying which.
 """
@@ -136,7 +136,7 @@ class PageTest(Page):
         self.until("strikes are shown", lambda: "struck" in self.text(shown))
         self.fill("fault-close-after-count", "1000000" + Keys.TAB)
         self.until("a changed setting is taken", lambda: self.listed("close-after").get("count") == 1000000)
-        # It was switched on anew, and meets nobody: before, it had struck.
+        # It was switched on anew, and has met no connection yet: before, it had struck.
         self.until("strikes are those since it was switched on", lambda: self.text(shown) == "")
         self.until("as in the list", lambda: self.listed("close-after")["strikes"] == 0)
         switch.click()

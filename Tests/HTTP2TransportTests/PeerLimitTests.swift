@@ -161,7 +161,7 @@ struct PeerLimitTests {
         Self.expectEnd(pair, .resets(perSecond: 10))
     }
 
-    @Test("Answers that nobody reads end the session")
+    @Test("Answers that the peer does not read end the session")
     func unread() {
         let pair = Self.server()
         pair.onRequest = { server, stream, _ in

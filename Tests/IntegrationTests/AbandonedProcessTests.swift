@@ -15,7 +15,7 @@ extension IntegrationTests {
             return Set(lists.joined(separator: " ").split(separator: " ").compactMap { Int32($0) })
         }
 
-        /// One that nobody has waited for yet does not run.
+        /// A process that has ended and whose parent has not waited for it does not run.
         private static func isRunning(_ process: Int32) -> Bool {
             guard let stat = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8) else { return false }
             // The state follows the name, which is in brackets.

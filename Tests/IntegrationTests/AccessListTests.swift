@@ -12,7 +12,7 @@ extension IntegrationTests {
         private static let list = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().appending(path: "Deploy/redis.acl")
 
-        /// A server with the users of the list, who have passwords here. The test itself may do everything.
+        /// A server with the users of the list, which have passwords here. The test itself may do everything.
         private func server(in directory: URL) throws -> RedisServerProcess {
             let lines = try String(contentsOf: Self.list, encoding: .utf8).split(separator: "\n").map { line in
                 line.hasPrefix("user default ") ? "user default on nopass ~* &* +@all" : "\(line) >secret"
@@ -29,13 +29,13 @@ extension IntegrationTests {
             try await body(try server(in: directory))
         }
 
-        /// Commands and keys that were refused to anybody.
+        /// Commands and keys that were refused to any user.
         private func refused(by server: RedisServerProcess) throws -> Set<String> {
             let lines = try server.command("ACL", "LOG", "128").split(whereSeparator: \.isNewline).map(String.init)
             return Set(zip(lines, lines.dropFirst()).filter { $0.0 == "object" }.map { $0.1 })
         }
 
-        /// Tokens that nobody minted, in one bucket until it is split.
+        /// Made-up tokens, in one bucket until it is split.
         private static func crowd(_ count: Int, _ layout: TokenLayout) -> [[UInt8]] {
             var random = SeededGenerator(seed: 5)
             var tokens: [[UInt8]] = []

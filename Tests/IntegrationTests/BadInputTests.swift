@@ -21,7 +21,7 @@ extension IntegrationTests {
         )
         func deadLetters() async throws {
             try await withPipeline { options in
-                // One partition: whatever a bad record did to its successors would show.
+                // One partition: any harm of a bad record to its successors would show.
                 options.partitions = 1
                 options.configuration = "topics: {\(news): {spread: \(Self.spread)}}"
             } _: { pipeline, kafka in
@@ -81,7 +81,7 @@ extension IntegrationTests {
             }
         }
 
-        @Test("Records of a bundle without certificate wait and harm nobody; given up, each becomes one dead letter")
+        @Test("Records of a bundle without certificate wait and harm no other; given up, each becomes one dead letter")
         func noCertificate() async throws {
             try await withPipeline { options in
                 options.partitions = 1

@@ -21,7 +21,7 @@ extension IntegrationTests {
             (0..<count).map { number in (0..<32).map { $0 &* 7 &+ number &* 31 } }
         }
 
-        /// Waits until the token state has that; while a master is gone nobody can tell.
+        /// Waits until the token state has that; while a master is gone no server can tell.
         private func wait(
             for expected: TokenInspector.Counts,
             _ inspector: TokenInspector,

@@ -21,7 +21,7 @@ struct CommittedState {
         }
     }
 
-    /// Notifications of the records published so far that who takes the partitions over would send again.
+    /// Notifications of the records published so far that the next owner of the partitions would send again.
     func uncovered(of places: [PipelineClient.Place], in partitions: Set<Int32>) -> Int {
         places.reduce(0) { sum, place in
             guard partitions.contains(place.partition) else { return sum }

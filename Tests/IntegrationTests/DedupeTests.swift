@@ -71,7 +71,7 @@ extension IntegrationTests {
             }
         }
 
-        @Test("What was not committed when its worker died, but had arrived, is not sent again")
+        @Test("A notification that had arrived, but was not committed when its worker died, is not sent again")
         func consumedAgain() async throws {
             try await withPipeline { options in
                 options.devices = 3000

@@ -18,7 +18,7 @@ extension IntegrationTests {
             defer { broker.remove() }
             try await withPipeline { options in
                 options.kafka = broker.bootstrapServers
-                // Whatever is accepted there is confirmed.
+                // All that is accepted there is confirmed.
                 options.transport = .http2
             } _: { pipeline, kafka in
                 try pipeline.startWorker()
@@ -55,7 +55,7 @@ extension IntegrationTests {
 
         /// Runs an example; returns the id of its request.
         private func publish(_ command: [String], to tokens: [[UInt8]], brokers: String) throws -> String {
-            // Whatever has to be escaped somewhere.
+            // Every character that has to be escaped somewhere.
             let payload = #"{"aps":{"alert":"It's \"\#(command[1])\" \\ 100 % ✓"},"by":"\#(command[1])"}"#
             let digits = tokens.map { $0.map { String(format: "%02x", $0) }.joined() }
             let id = try run(

@@ -151,7 +151,7 @@ extension IntegrationTests {
             try bench.publish(0..<10)
             try bench.catchUp()
 
-            // The broker keeps 5 MiB; the rest is gone before anybody asks what there is.
+            // The broker keeps 5 MiB; the rest is gone before the filter asks what there is.
             let end = 200_000
             try bench.publish(10..<end)
             try bench.turn { bench.filters.completeSince == nil }

@@ -19,10 +19,11 @@ extension IntegrationTests {
                 options.topics = Self.topics
                 options.devices = Self.devices
                 options.partitions = 4
-                // This broker ends no session of a member that is silent: who comes takes the place of who was killed.
+                // This broker ends no session of a member that is silent: the next member takes the place of the killed
+                // one.
                 options.kafkaProperties = ", group.instance.id: one, receive.message.max.bytes: \"1000000000\""
-                // It hands a consumer all there is at once, and answers nobody else for seconds. A member that gives
-                // itself up meanwhile is fenced when it comes back.
+                // It hands a consumer all there is at once, and answers no other client for seconds. A member that
+                // gives itself up meanwhile is fenced when it comes back.
                 options.sessionMilliseconds = 60_000
                 options.configuration = "operations: {listen: '127.0.0.1:0'}"
             } _: { pipeline, kafka in

@@ -184,7 +184,7 @@ extension IntegrationTests {
             }
         }
 
-        @Test("A role whose metrics want a token gives them to whoever shows it, and its probes to everybody")
+        @Test("A role whose metrics want a token gives them to clients that show it, and its probes to all")
         func token() async throws {
             try await withPipeline { pipeline, kafka in
                 let file = pipeline.directory + "/operations-token"

@@ -96,7 +96,7 @@ extension PipelineClient {
         try await waitUntil("\(what) at the gateway") { condition(try await sandbox.stats()) }
     }
 
-    /// Waits for a condition that is asked of somebody.
+    /// Waits for a condition that a server tells.
     func waitUntil(_ what: String, _ condition: () async throws -> Bool) async throws {
         let deadline = ContinuousClock.now + patience
         while !(try await condition()) {

@@ -84,7 +84,7 @@ extension IntegrationTests {
                 for _ in 0..<3 { try kafka.deliver(try records.record(to: [records.tokens[0]])) }
                 #expect(kafka.books.claimed == 7)
                 try worker.waitForLogLine(with: "Redis is away", within: patience)
-                // Nobody knows that this token is dead. Its outcome does not wait for its tombstone.
+                // The worker does not know that this token is dead. Its outcome does not wait for its tombstone.
                 try kafka.deliver(try records.record(to: mixed))
                 #expect(kafka.books.count(.rejected) == 2)
                 try worker.waitForLogLine(with: "tombstone could not be written", within: patience)

@@ -1,7 +1,7 @@
 import Glibc
 import Workbench
 
-/// A port of 127.0.0.1 to which everybody can connect, and that never says a word.
+/// A port of 127.0.0.1 to which every client can connect, and that never sends a byte.
 final class SilentListener {
     let port: Int
     private let descriptor: Int32
@@ -18,7 +18,7 @@ final class SilentListener {
                 bind(descriptor, address, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
             }
         }
-        // Nobody accepts: the system completes the connections that wait.
+        // The listener never accepts: the system completes the connections that wait.
         guard isBound, listen(descriptor, 16) == 0 else {
             throw ChildProcess.Failure(description: "cannot listen on port \(port): errno \(errno)")
         }

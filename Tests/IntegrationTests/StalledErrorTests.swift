@@ -6,7 +6,7 @@ import Testing
 import Workbench
 
 extension IntegrationTests {
-    /// Processes whose standard error nobody reads, and which is full.
+    /// Processes whose standard error is full, and is not read.
     struct StalledErrorTests {
         /// A named pipe that takes no byte more.
         private final class FullPipe {
@@ -14,7 +14,7 @@ extension IntegrationTests {
             private let descriptor: Int32
 
             init() throws {
-                // Open for reading, too: whoever opens it for writing does not wait.
+                // Open for reading, too: a process that opens it for writing does not wait.
                 let isMade = mkfifo(path, 0o600) == 0
                 descriptor = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC)
                 guard isMade, descriptor >= 0 else {
@@ -30,7 +30,7 @@ extension IntegrationTests {
             }
         }
 
-        @Test("A command that fails ends with its exit code though nobody reads why")
+        @Test("A command that fails ends with its exit code though its reason is not read")
         func failure() throws {
             let pipe = try FullPipe()
             let role = try ChildProcess(
@@ -44,7 +44,7 @@ extension IntegrationTests {
             withExtendedLifetime(pipe) {}
         }
 
-        @Test("A role ends at a second signal though nobody reads its log")
+        @Test("A role ends at a second signal though its log is not read")
         func secondSignal() throws {
             let pipe = try FullPipe()
             let silence = try SilentListener()
@@ -67,8 +67,8 @@ extension IntegrationTests {
             defer { role.kill() }
             // Until it waits for signals the first one ends it.
             for signal in [SIGTERM, SIGINT] { try waitUntilCaught(signal, by: role) }
-            // The very first signals may be lost while Dispatch takes them over from the thread that got them. So
-            // they come again, as from a person who is not heard.
+            // The very first signals may be lost while Dispatch takes them over from the thread that got them. So they
+            // come again, as from an operator who is not heard.
             var code: Int32?
             let deadline = ContinuousClock.now + patience
             while code == nil, ContinuousClock.now < deadline {

@@ -93,7 +93,7 @@ extension IntegrationTests {
 
                 """
             try text.write(toFile: "\(directory)/belfry.yaml", atomically: true, encoding: .utf8)
-            // Some faults are found by who needs Redis first.
+            // Some faults are found by roles that need Redis first.
             let redis = try RedisServerProcess()
             let role = try ChildProcess(
                 fault.command,
@@ -142,7 +142,7 @@ extension IntegrationTests {
                 try worker.waitForLogLine(with: "no connection to Redis", String(address), within: patience)
                 var records = Records(tokens: try pipeline.tokens(of: news, first: 0, count: 2))
                 try kafka.publish([try records.record(to: records.tokens)])
-                #expect(try await pipeline.sandbox.stats().accepted == 0, "nobody knows who is dead")
+                #expect(try await pipeline.sandbox.stats().accepted == 0, "it is unknown which tokens are dead")
                 try pipeline.startRedis()
                 try kafka.waitForOutcomes()
                 #expect(kafka.books.claimed == 2)

@@ -43,7 +43,7 @@ extension IntegrationTests {
                 let worker = try pipeline.startWorker()
                 let line = try worker.waitForLogLine(with: "retention has overtaken the lag", within: patience)
                 #expect(line.contains("\"offset\":\"1\"") && !line.contains("\"lost\":\"0\""))
-                // Requests that were not overtaken have outcomes, too, which nobody planned.
+                // Requests that were not overtaken have outcomes, too, which the books do not expect.
                 try kafka.publish([try records.record(to: records.tokens)])
                 try kafka.wait(for: "the outcome of the last record") { kafka.lastKind != nil }
                 #expect(kafka.lastKind == .presumed)

@@ -52,7 +52,7 @@ extension IntegrationTests {
             }
         }
 
-        @Test("Whatever waits for a token when it is believed to be invalid is silent too, and the others are sent")
+        @Test("Requests that wait for a token when it is taken for invalid are silent too, and the others are sent")
         func waitingForInvalidToken() async throws {
             try await withPipeline { pipeline, kafka in
                 try pipeline.startWorker()

@@ -2,7 +2,7 @@ import Foundation
 import KafkaClient
 import PushSchemas
 
-/// Reads whole topics from their beginning, headers included. Driven by whoever waits: ``poll()``.
+/// Reads whole topics from their beginning, headers included. Driven by the test that waits: ``poll()``.
 final class TopicFollower {
     struct Message {
         var topic: String

@@ -28,8 +28,8 @@ struct WorkerFailure {
             let owned = WorkerLog.partitions(of: run.leaving)
             run.leaving.kill()
             // Everything published so far had been accepted, hence sent. So this is "sent and not covered by the
-            // committed state" to the letter. Nobody else commits for these partitions before the dead worker's session
-            // ends.
+            // committed state" to the letter. No other worker commits for these partitions before the dead worker's
+            // session ends.
             let uncovered = try run.committed().uncovered(of: run.kafka.places, in: owned)
             #expect(uncovered <= run.kafka.books.published - perPart, "the worker was to be killed after commits")
 
@@ -50,7 +50,7 @@ struct WorkerFailure {
             try await run.reachMidRun()
             run.leaving.signal(SIGTERM)
             #expect(try run.leaving.wait(within: patience) == 0)
-            // See init: at that broker nobody may come while the one that stays still takes over.
+            // See init: at that broker no worker may join while the one that stays still takes over.
             if address != nil { try run.waitForPartitions(of: [run.staying]) }
             let joining = try run.pipeline.startWorker()
             try run.waitForPartitions(of: [run.staying, joining])

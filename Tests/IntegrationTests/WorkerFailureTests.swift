@@ -14,7 +14,7 @@ extension IntegrationTests {
             try await WorkerFailure.stop(kafka: nil)
         }
 
-        @Test("What is done behind a notification that is not is not sent again after kill -9")
+        @Test("Notifications done behind one that is not done are not sent again after kill -9")
         func doneRanges() async throws {
             try await withPipeline { options in
                 options.topics = ["com.example.news", "com.example.sport"]

@@ -54,7 +54,7 @@ struct KafkaAdminTests {
         try admin.checkReachable(timeoutMilliseconds: 10_000)
     }
 
-    @Test("A topic with a partition that nobody leads cannot be written to")
+    @Test("A topic with a partition without a leader cannot be written to")
     func leaders() throws {
         let broker = try EmbeddedBroker(topics: [("whole", 3), ("broken", 3)])
         defer { broker.close() }

@@ -56,7 +56,7 @@ struct KafkaGroupTests {
     }
 
     @Test(
-        "Until its answer nobody gets what a revocation takes; nothing is lost, and nothing committed is done twice",
+        "Until its answer no member gets what a revocation takes; nothing is lost, and nothing committed is done twice",
         arguments: BrokerKind.allCases,
         [Strategy.eager, .cooperative]
     )
@@ -180,7 +180,7 @@ struct KafkaGroupTests {
     }
 
     /// librdkafka's mock is no witness: it lets a group without members rest for a session.
-    @Test("Closing leaves the group: the partitions are somebody else's at once")
+    @Test("Closing leaves the group: the partitions are another member's at once")
     func closingLeaves() throws {
         let broker = try TestBroker(.foreign, partitions: 2)
         defer { broker.close() }

@@ -42,7 +42,7 @@ struct KafkaProducerRenewalTests {
         #expect(producer.renewals == 1)
     }
 
-    @Test("Whoever produces again from the report of a failure has it delivered")
+    @Test("A record that is produced again from the report of a failure is delivered")
     func producedAgain() throws {
         let broker = try TestBroker(.embedded)
         defer { broker.close() }

@@ -95,7 +95,7 @@ struct KafkaReaderTests {
         defer { reader.close() }
         #expect(try reader.watermarks(of: [broker.places[0]], timeoutMilliseconds: 30_000).map(\.high) == [5])
         broker.goDown()
-        // It knows the leader, who does not answer.
+        // It knows the leader, which does not answer.
         #expect(throws: KafkaError.self) { try reader.watermarks(of: [broker.places[0]], timeoutMilliseconds: 500) }
         try broker.comeBack()
         let deadline = ContinuousClock.now + Self.limit

@@ -6,7 +6,7 @@ import Testing
 
 @testable import PageParts
 
-@Suite("A port with a page that somebody tries to hold up", .timeLimit(.minutes(1)))
+@Suite("A port with a page that a client tries to hold up", .timeLimit(.minutes(1)))
 struct PortTests {
     /// Answers every request with its path.
     private final class Site: PageSite {

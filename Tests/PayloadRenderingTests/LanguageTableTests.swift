@@ -31,7 +31,7 @@ struct LanguageTableTests {
         #expect(!twice.insert("pt_br", number: 9) && !twice.insert("zh-hant-HK", number: 9))
     }
 
-    @Test("A locale that is none, from whoever, takes the default")
+    @Test("A locale that is none takes the default")
     func hostile() {
         let table = table("de")
         let long = ["d", "d-"].map { String(repeating: $0, count: 4000) }

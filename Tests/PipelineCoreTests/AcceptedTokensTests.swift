@@ -9,7 +9,7 @@ import Testing
         return (0..<count).map { _ in UInt32(truncatingIfNeeded: random.next()) }
     }
 
-    @Test("Whoever was accepted is known, nobody else, and no more who was refused since")
+    @Test("Accepted tokens are known, no others, and none that was refused since")
     func life() {
         var tokens = AcceptedTokens(indexBits: 4)
         let known = checksums(16, seed: 1)
@@ -21,7 +21,7 @@ import Testing
         #expect(known.filter { !tokens.contains(checksum: $0) } == [known[3]])
     }
 
-    @Test("Up to a third of the capacity nobody is forgotten, though tokens of one key share bits of their checksums")
+    @Test("Up to a third of the capacity no token is forgotten, though tokens of one key share bits of their checksums")
     func capacity() {
         var tokens = AcceptedTokens(indexBits: 12)
         let known = (0..<UInt32(tokens.capacity / 3)).map { $0 &* 2_654_435_761 & ~63 | 17 }
@@ -40,7 +40,7 @@ import Testing
         #expect(known.prefix(capacity).count { tokens.contains(checksum: $0) } <= capacity / 8)
     }
 
-    @Test("Who is accepted again takes no second place")
+    @Test("A token that is accepted again takes no second place")
     func again() {
         var tokens = AcceptedTokens(indexBits: 1)
         let known = checksums(6, seed: 4)

@@ -7,14 +7,14 @@ import Testing
 
     private func at(_ seconds: Int) -> MonotonicTime { MonotonicTime(nanoseconds: 0) + .seconds(seconds) }
 
-    @Test("So many read at once as there are slots, and who has one keeps it")
+    @Test("So many partitions read at once as there are slots, and one that has a slot keeps it")
     mutating func limit() {
         let taken = [1, 2, 3, 1].map { slots.takeSlot(for: $0, now: at(0)) }
         #expect(taken == [true, true, false, true])
         #expect(slots.holds(1) && slots.holds(2) && !slots.holds(3))
     }
 
-    @Test("Who waits longest comes first, whoever asks first")
+    @Test("The partition that waits longest comes first, whichever asks first")
     mutating func inTurn() {
         for partition in [1, 2, 3, 4] as [Int32] { _ = slots.takeSlot(for: partition, now: at(0)) }
         slots.giveBack(1)
@@ -22,7 +22,7 @@ import Testing
         #expect(taken == [false, false, true])
     }
 
-    @Test("Who waits no more keeps nobody waiting")
+    @Test("A partition that waits no more keeps no other waiting")
     mutating func leaves() {
         for partition in [1, 2, 3, 4] as [Int32] { _ = slots.takeSlot(for: partition, now: at(0)) }
         slots.giveBack(1)
@@ -31,7 +31,7 @@ import Testing
         #expect(isTaken)
     }
 
-    @Test("A turn is over after two seconds, if somebody waits")
+    @Test("A turn is over after two seconds, if another partition waits")
     mutating func turns() {
         _ = slots.takeSlot(for: 1, now: at(0))
         _ = slots.takeSlot(for: 2, now: at(1))

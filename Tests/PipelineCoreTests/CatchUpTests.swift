@@ -17,7 +17,7 @@ import Testing
         catchUp.passed(upTo: offset)
     }
 
-    @Test("With nobody to feed the reader stops, and has no position")
+    @Test("With no topic to feed the reader stops, and has no position")
     mutating func nobody() {
         #expect(catchUp.decide([]) == .stop)
         _ = catchUp.decide([candidate(first, 5)])
@@ -26,7 +26,7 @@ import Testing
         #expect(catchUp.position == nil)
     }
 
-    @Test("The first visit goes to the lowest offset, in whatever order the topics are named")
+    @Test("The first visit goes to the lowest offset, for topics named in any order")
     mutating func lowestFirst() {
         var other = catchUp
         #expect(catchUp.decide([candidate(second, 90_000), candidate(first, 5000)]) == .begin(at: 5000))
@@ -76,7 +76,7 @@ import Testing
         #expect(catchUp.position == (isRead ? 100 : 100 + way))
     }
 
-    @Test("What lies behind the reader is never read over: it begins anew there")
+    @Test("The reader never reads over records that lie behind it: it begins anew there")
     mutating func backwards() {
         _ = catchUp.decide([candidate(first, 500)])
         read(to: 600, feeding: first, bytes: 1)
@@ -111,7 +111,7 @@ import Testing
         #expect(offset <= 1_101_000)
     }
 
-    @Test("Nobody waits for more than one visit of each other, however long the other lags are")
+    @Test("No topic waits for more than one visit of each other one, however long the other lags are")
     mutating func fairness() {
         var next: [TopicHash: Int64] = [:]
         for index in 0..<100 as Range<Int64> { next[TopicHash(value: UInt64(index))] = index * 1_000_000 }

@@ -68,7 +68,7 @@ import Testing
         #expect(health.reason == .tokensDoubted)
     }
 
-    @Test("What was paid for a refusal under another share is forgotten, and each costs what the new one says")
+    @Test("The price paid for a refusal under another share is forgotten, and each costs the new one")
     func trust() {
         var health = TopicHealth(limits: .forTests(share: 0.1, refusedSample: 1_000_000))
         for _ in 0..<20 { _ = health.tokenRefused(shard: 0, now: at(1), random: 0) }
@@ -170,7 +170,7 @@ import Testing
 
     // MARK: Lanes
 
-    @Test("What is in flight over the binary interface ends by the policy of the moment; its window stays")
+    @Test("Notifications in flight over the binary interface end by the policy of the moment; their window stays")
     func lane() {
         let probe = LaneProbe()
         probe.publish(3)
@@ -190,7 +190,7 @@ import Testing
         #expect(probe.end() == .init(presumed: [0, 1, 2]))
     }
 
-    @Test("What is in flight over HTTP/2 ends by the policy, and times out by the patience, of the moment")
+    @Test("Requests in flight over HTTP/2 end by the policy, and time out by the patience, of the moment")
     func stream() {
         let probe = StreamProbe()
         probe.publish(2)

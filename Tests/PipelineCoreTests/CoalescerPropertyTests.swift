@@ -7,7 +7,7 @@ import Testing
 @Suite struct CoalescerPropertyTests {
     private let backlog = Coalescer.Gate.backlog(assignment: 0)
 
-    @Test("Whatever order the requests of a group come in, the newest that has not expired is sent, and no other")
+    @Test("In every order of a group's requests, the newest that has not expired is sent, and no other")
     func permutations() {
         for seed in 0..<60 as Range<UInt64> {
             var generator = SeededGenerator(seed: seed)
@@ -43,7 +43,7 @@ import Testing
     }
 
     @Test(
-        "Whatever comes when, each request gets one answer, and of each group the model's one is sent",
+        "With events in any order, each request gets one answer, and of each group the model's one is sent",
         arguments: 0..<40
     )
     func anything(seed: UInt64) {

@@ -18,7 +18,7 @@ import Testing
         )
     }
 
-    @Test("What nothing holds goes on at once, and nobody waits for it")
+    @Test("A request that nothing holds goes on at once, and no other waits for it")
     func passes() {
         var coalescer = Coalescer(patience: .seconds(5))
         #expect(coalescer.comes(request(1, at: 10), subject(1), start, .none, []) == .passes)
@@ -97,7 +97,7 @@ import Testing
         #expect(coalescer.due(later(100_000)).due.map(\.ticket) == [1])
     }
 
-    @Test("A window is over at its end, not before, whatever order windows were opened in")
+    @Test("A window is over at its end, not before, for windows opened in any order")
     func windows() {
         var coalescer = Coalescer(patience: .seconds(5))
         for ticket in 1...20 as ClosedRange<UInt64> {
@@ -106,7 +106,7 @@ import Testing
                     == .opens(group: ticket - 1)
             )
         }
-        #expect(coalescer.due(later(100_000)).due.isEmpty, "nobody has said when they end")
+        #expect(coalescer.due(later(100_000)).due.isEmpty, "their ends are not known yet")
         // 7 has no common factor with 20: every end once.
         for group in 0..<20 as Range<UInt64> { coalescer.windowEnds(group, at: later(Int64(group * 7 % 20))) }
         for time in 0..<20 as Range<Int64> {
@@ -157,7 +157,7 @@ import Testing
         #expect(coalescer.isEmpty)
     }
 
-    @Test("What waits of an assignment is forgotten with it, and its place is taken by what is left")
+    @Test("Waiting requests of an assignment are forgotten with it, and one that is left takes their place")
     func forget() {
         var coalescer = Coalescer(patience: .seconds(5))
         let waits = [Coalescer.Wait(backlog, until: 100)]

@@ -73,7 +73,7 @@ import Testing
         #expect(frontier.frontierOffset == 7)
     }
 
-    @Test("A held record without tokens splits a run: nobody takes it for done")
+    @Test("A held record without tokens splits a run: it does not count as done")
     func heldSplits() {
         var frontier = CommitFrontier()
         _ = frontier.append(offset: 1, tokens: 1, alreadyDone: none)
@@ -100,7 +100,7 @@ import Testing
         #expect(!behind && frontier.isDone(record, token: 0))
     }
 
-    @Test("What the commit says is done and was not consumed again yet, the next commit still says")
+    @Test("The next commit still names notifications that the last one named as done and that were not consumed again")
     func inherited() {
         var before = DoneRanges()
         before.append(position(10, 1)..<position(10, 3))
@@ -144,7 +144,7 @@ import Testing
         #expect(frontier.bytes == 0)
     }
 
-    @Test("What remains of a record is its open tokens and what else it waits for; nothing behind the frontier")
+    @Test("The rest of a record is its open tokens and the hold on it; behind the frontier it is nothing")
     func remaining() {
         var frontier = CommitFrontier()
         let record = frontier.append(offset: 5, tokens: 3, alreadyDone: none)

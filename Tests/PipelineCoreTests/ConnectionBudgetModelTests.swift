@@ -7,7 +7,7 @@ import Testing
 @Suite struct ConnectionBudgetModelTests {
     private static let purposes: [ConnectionBudget.Purpose] = [.reconnect, .successor, .probe]
 
-    @Test("Whatever is asked for when, the answer is that of a rule that looks at all topics", arguments: 0..<60)
+    @Test("Every question at any time gets the answer of a rule that looks at all topics", arguments: 0..<60)
     func sameAnswers(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         let perMinute = random.pick(1...30)

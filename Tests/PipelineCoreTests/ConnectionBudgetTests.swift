@@ -32,7 +32,7 @@ import Testing
         for (first, last) in zip(grants, grants.dropFirst(perMinute)) { #expect(last - first >= Self.minute) }
     }
 
-    @Test("Whatever is asked for by whomever, all limits hold at once", arguments: 1...50)
+    @Test("With questions of any topics, all limits hold at once", arguments: 1...50)
     func limitOfAll(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         let perMinute = Int.random(in: 1...40, using: &random)

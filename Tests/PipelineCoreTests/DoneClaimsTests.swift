@@ -26,7 +26,7 @@ struct DoneClaimsTests {
         #expect(claims.claim(Self.records(3, 5)) == Self.records(3, 5))
     }
 
-    @Test("What is done while a publication waits is not named before that is acknowledged; what was named stays named")
+    @Test("Records done while a publication waits are not named before its acknowledgement; named ones stay named")
     mutating func waiting() {
         #expect(claims.claim(Self.records(3)) == Self.records(3))
         let refused = claims.begin()
@@ -61,7 +61,7 @@ struct DoneClaimsTests {
         #expect(claims.claim(Self.records(3, 4)) == Self.records(3, 4))
     }
 
-    @Test("What the former owner named is named from the first commit on, until it lies below the cursor")
+    @Test("Records that the former owner named are named from the first commit on, until they lie below the cursor")
     mutating func inherited() {
         claims = DoneClaims(Self.records(3, 7))
         let refused = claims.begin()

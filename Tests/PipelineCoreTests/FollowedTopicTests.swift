@@ -52,7 +52,7 @@ import Testing
         #expect(topic.completeAsOf == time(3))
     }
 
-    @Test("What compaction took before or behind the reader is not waited for")
+    @Test("The reader does not wait for records that compaction took before or behind it")
     func compaction() {
         var topic = FollowedTopic(partitions: 1, interval: .seconds(10))
         _ = topic.answered(holds(0..<100), askedAt: time(1))
@@ -63,7 +63,7 @@ import Testing
         #expect(topic.completeAsOf == time(1))
         topic.advance(0, to: 50)
         #expect(topic.answered(holds(42..<100), askedAt: time(3)) == .goOn)
-        #expect(topic.completeAsOf == time(3), "nobody reads backwards")
+        #expect(topic.completeAsOf == time(3), "a reader does not read backwards")
     }
 
     @Test("Records deleted before they were read, or an end that moved back: it begins anew and is not complete")

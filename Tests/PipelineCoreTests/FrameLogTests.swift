@@ -46,7 +46,7 @@ import Testing
         #expect(counts == [20, 0, 20])
     }
 
-    @Test("What leaves with its partition is found without a look at the others, also where the log has let go of some")
+    @Test("Frames that leave with a partition are found without a look at others, also where the log let go of some")
     func assignments() {
         var log = FrameLog(firstSequence: 1000)
         for number in 0..<3000 as Range<UInt32> { log.append(number, bytes: 10, assignment: number % 30) }

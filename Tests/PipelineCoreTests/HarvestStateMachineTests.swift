@@ -97,7 +97,7 @@ import Testing
         return (machine, now)
     }
 
-    @Test("What comes at once is published batch by batch, each after the acknowledgement of the last")
+    @Test("Tuples that come at once are published batch by batch, each after the acknowledgement of the last")
     func batches() throws {
         var (machine, now) = try listening()
         let batch = HarvestLimits.batchBytes
@@ -138,7 +138,7 @@ import Testing
         #expect(machine.ended(failed: true, now: now) == [.report(.init(failure: .silent)), .releaseLease])
     }
 
-    @Test("A lease that turns out to be somebody else's closes the connection at once")
+    @Test("A lease that turns out to be another harvester's closes the connection at once")
     func stolen() throws {
         var (machine, now) = try listening()
         now = try #require(machine.deadline)
@@ -147,7 +147,7 @@ import Testing
         #expect(machine.ended(failed: true, now: now) == [.report(.init(failure: .leaseLost)), .releaseLease])
     }
 
-    @Test("Who closes does not ask for the lease in the same breath, for it may be given back before")
+    @Test("A harvest that closes does not ask for the lease in the same step, for it may be given back before")
     func sleptThrough() throws {
         for closesAtOnce in [true, false] {
             var (machine, now) = try listening()

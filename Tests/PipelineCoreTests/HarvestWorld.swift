@@ -23,13 +23,13 @@ struct HarvestWorld: Hashable {
         case brokerIsAway
         /// The question never reached Redis.
         case leaseQuestionLost
-        /// Redis did what it was asked, and nobody heard.
+        /// Redis did what it was asked, and the answer was lost.
         case leaseAnswerLost
         case connectFails
         case cut
         /// The process stands still for longer than a lease lasts.
         case standsStill
-        /// Somebody else takes the lease if it is free.
+        /// Another harvester takes the lease if it is free.
         case rival
         /// Redis has lost the lease.
         case redisForgets
@@ -83,7 +83,7 @@ struct HarvestWorld: Hashable {
     private(set) var list: Int
     /// Tuples that are safe.
     private(set) var log = 0
-    /// Tuples the service had taken from its list, and nobody had read when the connection ended.
+    /// Tuples that the service had taken from its list, and the harvester had not read when the connection ended.
     private(set) var lostWithConnection = 0
     private(set) var lostByKill = 0
     private let total: Int
@@ -96,7 +96,7 @@ struct HarvestWorld: Hashable {
 
     private var brokerIsAsked = false
     private var leaseIsAsked = false
-    /// The time at which Redis answered that the lease is ours or not, before anybody has heard it.
+    /// The time at which Redis answered that the lease is ours or not, before the harvester has heard it.
     private var leaseReply: LeaseReply?
     /// Until when the harvester may rely on the lease by what it has heard.
     private var reliesUntil: MonotonicTime?
@@ -264,7 +264,7 @@ struct HarvestWorld: Hashable {
 
     private mutating func kill() throws {
         try die()
-        // The lease of who was killed stands until it is over: who comes is somebody else.
+        // The lease of the killed harvester stands until it is over: its successor has another name.
         if lease?.isOurs == true { lease?.isOurs = false }
         wasTold = false
         machine = HarvestStateMachine(settings: Self.settings, due: now)

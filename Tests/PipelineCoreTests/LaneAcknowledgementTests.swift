@@ -18,7 +18,7 @@ import Testing
         probe.lane.acknowledged(streamBytes: streamBytes, now: probe.now)
     }
 
-    @Test("What the peer has not acknowledged is never presumed, however long it takes")
+    @Test("A notification that the peer has not acknowledged is never presumed, however long it takes")
     func unacknowledged() {
         probe.open()
         send(upTo: 2000)

@@ -59,7 +59,7 @@ import Testing
         #expect(!probe.wantsConnection)
     }
 
-    @Test("What waits is taken out in order, and what is not taken is still sent")
+    @Test("Waiting notifications are taken out in order, and those that are not taken are still sent")
     func takes() {
         probe.publish(2)
         #expect(probe.openAndSend() == [0, 1])

@@ -36,7 +36,7 @@ import Testing
         #expect(probe.openAndSend() == [2, 3])
     }
 
-    @Test("Status 10 that names nothing blames nobody, however often: an end of stream with back-off")
+    @Test("Status 10 that names nothing blames no notification, however often: an end of stream with back-off")
     func shutdownWithoutName() {
         sent(1)
         for _ in 0..<20 {
@@ -145,7 +145,7 @@ import Testing
         #expect(isBehindAcceptance(2) == false, "the acceptance was on the connection before")
     }
 
-    @Test("What was dropped before it was sent was not accepted")
+    @Test("A notification that was dropped before it was sent was not accepted")
     func behindTheDropped() {
         for _ in 0..<2 { probe.publish() }
         probe.open()
@@ -209,7 +209,7 @@ import Testing
         #expect(probe.openAndSend() == [2, 3])
     }
 
-    @Test("What was dropped with its partition, before or after it was presumed, was not presumed wrongly")
+    @Test("A notification dropped with its partition, before or after it was presumed, was not presumed wrongly")
     func lateAnswerAboutTheDropped() {
         sent(4)
         _ = probe.silence()

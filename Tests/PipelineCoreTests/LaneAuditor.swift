@@ -19,7 +19,7 @@ final class LaneAuditor {
 
     let options: LaneWorld.Options
     var outcomes: [Outcome] = []
-    /// The partition is gone or going: whoever takes it over sends what has no outcome.
+    /// The partition is gone or going: its next owner sends what has no outcome.
     var released: [Bool] = []
     var presumedWrong = 0
     private(set) var faults: [String] = []

@@ -53,7 +53,7 @@ import Testing
         #expect(probe.send() == [16])
     }
 
-    @Test("A culprit among thousands is found in a few dozen connections, and nobody else is rejected")
+    @Test("A culprit among thousands is found in a few dozen connections, and no other notification is rejected")
     func culpritIsFound() {
         let probe = LaneProbe(inFlight: 100_000)
         probe.publish(5000)
@@ -106,7 +106,7 @@ import Testing
         #expect(!probe.wantsConnection)
     }
 
-    @Test("Against a gateway that closes after every so many, smaller groups get through, and nobody is blamed")
+    @Test("With a gateway that closes after every so many, smaller groups get through, and no notification is blamed")
     func closesAfterSome() {
         let probe = LaneProbe()
         probe.publish(200)
@@ -151,7 +151,7 @@ import Testing
         #expect(probe.send().count == 48)
     }
 
-    @Test("What is discarded is neither sent nor sent again; what is out keeps its fate")
+    @Test("Discarded notifications are neither sent nor sent again; those that are out keep their fate")
     func discarding() {
         let probe = LaneProbe()
         probe.publish(2, checksum: 7)
@@ -200,7 +200,7 @@ import Testing
         #expect(probe.openAndSend() == [3])
     }
 
-    @Test("What is forgotten while nothing is in flight wants no connection")
+    @Test("Notifications forgotten while nothing is in flight want no connection")
     func forgetAll() {
         let probe = LaneProbe()
         probe.publish(3)

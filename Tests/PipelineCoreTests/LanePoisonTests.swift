@@ -70,7 +70,7 @@ import Testing
         #expect(probe.end().refused == 1)
     }
 
-    @Test("Who was not alone is not counted, nor who was not handed over")
+    @Test("A notification that was not alone, or was not handed over, is not counted")
     func notAlone() {
         let probe = LaneProbe(loneCloses: 1)
         probe.publish(2)

@@ -32,7 +32,7 @@ import Testing
         #expect(options.poisons == (poisoned > 0))
     }
 
-    @Test("A peer that acknowledges nothing any more is found dead and blames nobody; all ends, and nothing is lost")
+    @Test("A peer that acknowledges nothing any more is found dead, no token is blamed, all ends and nothing is lost")
     func deadPeers() {
         run(1...150, .init(acknowledges: true, deafens: true))
         run(1...50, .init(policy: .giveUp, acknowledges: true, deafens: true))
@@ -60,7 +60,7 @@ import Testing
         run(1...100, .init(policy: policy, acknowledges: true, revokes: true))
     }
 
-    @Test("What waits for a refused token is silenced once and never sent, and the others keep their promises")
+    @Test("Notifications waiting for a refused token are silenced once and never sent; the others keep their promises")
     func remembers() {
         run(1...200, .init(tokens: 40, remembers: true))
         run(1...100, .init(acknowledges: true, revokes: true, tokens: 40, remembers: true))

@@ -47,7 +47,7 @@ import Testing
         #expect(probe.answer(.unknown, identifier: 0) == .init(resent: 3))
     }
 
-    @Test("What was presumed while the sentinel was out stays presumed; the sentinel confirms the rest")
+    @Test("Notifications presumed while the sentinel was out stay presumed; the sentinel confirms the rest")
     func presumedMeanwhile() {
         let probe = LaneProbe()
         probe.publish()
@@ -85,7 +85,7 @@ import Testing
         #expect(!probe.wantsSentinel, "silence has settled it")
     }
 
-    @Test("What waits and is dropped keeps no sentinel back")
+    @Test("A waiting notification that is dropped keeps no sentinel back")
     func droppedWaiting() {
         let probe = LaneProbe(inFlight: 1)
         probe.publish(3)
@@ -132,7 +132,7 @@ import Testing
             #expect(verdict?.presumed == (policy == .presume ? [0, 1] : []))
             #expect(verdict?.unknown == (policy == .giveUp ? [0, 1] : []))
             #expect(probe.hasGivenUp == (policy == .resend))
-            #expect(!probe.wantsConnection, "who comes next sends it")
+            #expect(!probe.wantsConnection, "the next owner sends it")
             #expect(probe.giveSentinelUp() == nil)
         }
     }

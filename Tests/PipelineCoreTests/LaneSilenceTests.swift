@@ -98,7 +98,7 @@ import Testing
         }
     }
 
-    @Test("What was handed over but not flushed may have left in part: its fate is unknown too")
+    @Test("A notification handed over but not flushed may have left in part: its fate is unknown too")
     func partialFlush() {
         let probe = LaneProbe(unknownFate: .giveUp)
         probe.publish(2)
@@ -209,7 +209,7 @@ import Testing
         #expect(probe.openAndSend() == [0, 1, 2, 3])
     }
 
-    @Test("What an earlier connection settled is not taken back by a refused certificate")
+    @Test("Notifications that an earlier connection settled are not taken back by a refused certificate")
     func earlierConnectionStays() {
         let probe = LaneProbe()
         probe.publish(2)

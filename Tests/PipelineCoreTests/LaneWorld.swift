@@ -214,7 +214,7 @@ final class LaneWorld {
         )
     }
 
-    /// Reads a verdict as the shard does: entries that were dropped are nobody's business any more.
+    /// Reads a verdict as the shard does: entries that were dropped get no outcome.
     func settle(_ verdict: LaneVerdict, bySilence: Bool) {
         func live(_ range: Range<UInt64>) -> [Int] {
             range.map { lane.log.entry(at: $0) }.filter { !$0.isDropped }.map { Int($0.reference.token) }

@@ -56,7 +56,7 @@ struct LoopWatchTests {
         #expect(watch.takeNews(now: after(151)).map(\.loop) == ["registrar"])
     }
 
-    @Test("Loops that have ended are not missed, and their late marks mean nobody else")
+    @Test("Loops that have ended are not missed, and their late marks count for no other loop")
     func removed() {
         var watch = LoopWatch(bound: .seconds(60))
         let former = watch.add("shard-0", now: start)

@@ -122,7 +122,7 @@ import Testing
         #expect(bundle.tick(592) == [.askSince, .askTokens])
     }
 
-    @Test("Answers count for three minutes: who hears nothing more gives nothing up", arguments: [true, false])
+    @Test("Answers count for three minutes: a bundle without newer ones is not given up", arguments: [true, false])
     func stale(tokensFail: Bool) {
         var bundle = overdue()
         _ = bundle.tick(1)
@@ -173,7 +173,7 @@ import Testing
         #expect(alarms == [0, 600, 1200, 1800])
     }
 
-    @Test("A bundle nobody asks about is forgotten after ten minutes, but not with a question under way")
+    @Test("A bundle that no record asks about is forgotten after ten minutes, but not with a question under way")
     func forgotten() {
         var bundle = Bundle()
         _ = bundle.tick(0)
@@ -186,7 +186,7 @@ import Testing
         #expect(bundle.machine.isForgotten(now: at(1100)))
     }
 
-    @Test("Whatever is heard in whatever order, nothing is given up before the grace is over and none is registered")
+    @Test("With answers in any order, nothing is given up before the grace is over and none is registered")
     func random() {
         for seed in 0..<200 as Range<UInt64> {
             var generator = SeededGenerator(seed: seed)

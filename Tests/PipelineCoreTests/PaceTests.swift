@@ -32,7 +32,7 @@ struct PaceTests {
         #expect(pace.admits)
     }
 
-    @Test("Whatever the records' sizes, the mean is kept", arguments: [1, 7, 500])
+    @Test("The mean is kept for records of all sizes", arguments: [1, 7, 500])
     func mean(tokens: Int) {
         var pace = Pace(perSecond: 50, now: Self.at(0))
         var sent = 0
@@ -63,7 +63,7 @@ struct PaceTests {
         #expect(!pace.admits)
     }
 
-    @Test("What is fed anew is given back, up to what the bucket holds")
+    @Test("Notifications that are fed anew are given back, up to the size of the bucket")
     func giveBack() {
         var pace = Pace(perSecond: 10, now: Self.at(0))
         pace.refill(now: Self.at(1000))

@@ -74,7 +74,7 @@ final class PlacementWatchTests {
         #expect(told.enumerated().filter(\.element).map(\.offset) == [0, 10])
     }
 
-    @Test("A record that was published before the number was first seen, or nobody knows when, is not judged")
+    @Test("A record that was published before the number was first seen, or at an unknown time, is not judged")
     func older() {
         suspect(7, at: -1)
         suspect(8, at: nil)
@@ -83,7 +83,7 @@ final class PlacementWatchTests {
         #expect(asks(at: 1))
     }
 
-    @Test("When partitions were added nobody is accused, nor for what publishers do before they learn of it")
+    @Test("When partitions were added no publisher is accused, nor for what it does before it learns of it")
     func growth() {
         suspect(7, at: 100)
         #expect(asks(at: 101))
@@ -97,7 +97,7 @@ final class PlacementWatchTests {
         #expect(answer(12, at: 801).map(\.records) == [1])
     }
 
-    @Test("Without an answer nobody is accused, and it is asked again")
+    @Test("Without an answer no publisher is accused, and the broker is asked again")
     func noAnswer() {
         suspect(7)
         #expect(asks(at: 1))

@@ -82,7 +82,7 @@ import Testing
         }
     }
 
-    @Test("Laggards come back as they were, the lowest cursor first, in whatever order they are named")
+    @Test("Laggards come back as they were, the lowest cursor first, for names in any order")
     func roundTrip() throws {
         let done = runs((70, 3, 71, 0), (75, 0, 80, 1))
         let position = choose([(topic(9), 500), (topic(5), 70), (topic(7), 70)], ranges: [topic(5): done])
@@ -218,7 +218,8 @@ import Testing
         "A malformed text is never half believed",
         arguments: [
             "3;A", "3;AAAAAAAAAAAAAA", "3;AAAAAAAAAAAAAAAA", "3;AAAAAAAAAAAAAA*", "3;AAAAAAAAAAAAAAé",
-            // The low half has 40 bits in 42; one topic twice; runs of nobody, without index, without runs, wrong runs.
+            // The low half has 40 bits in 42; one topic twice; runs without topic, without index, without runs, wrong
+            // runs.
             "3;AAAAAAAA_AAAAAA", "3;AAAAAAAAAAAAAAAAAAAAAAAAAAAAAB", "3;;0:0.0-0.1", "3;AAAAAAAAAAAAAAA;1:0.0-0.1",
             "3;AAAAAAAAAAAAAAA;-1:0.0-0.1", "3;AAAAAAAAAAAAAAA;:0.0-0.1",
             "3;AAAAAAAAAAAAAAA;0:", "3;AAAAAAAAAAAAAAA;0",

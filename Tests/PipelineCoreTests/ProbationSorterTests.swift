@@ -4,7 +4,7 @@ import Testing
 @testable import PipelineCore
 
 @Suite struct ProbationSorterTests {
-    @Test("Whatever is moved, each notification has one outcome, and no token overtakes itself", arguments: 0..<400)
+    @Test("After any moves each notification has one outcome, and no token overtakes itself", arguments: 0..<400)
     func order(seed: UInt64) {
         var options = ProbationWorld.Options()
         options.fails = seed % 3 == 2
@@ -25,7 +25,7 @@ import Testing
         #expect(moved > 25)
     }
 
-    @Test("Newcomers go on probation; who was accepted before does not, but for one ahead of them and one behind each")
+    @Test("New tokens go on probation; accepted ones do not, but for one ahead of them and one behind each")
     func newcomers() {
         var pair = Pair()
         for token in UInt32(0)..<8 { pair.accepted.insert(checksum: token) }
@@ -35,7 +35,7 @@ import Testing
         #expect(pair.onProbation() == [0, 90, 2])
     }
 
-    @Test("Few may wait on probation, be all of them newcomers; the others go over their lane")
+    @Test("Few may wait on probation, be all tokens new; the others go over their lane")
     func cold() {
         var pair = Pair()
         pair.publish((0..<1000).map { 5000 + $0 })
@@ -98,7 +98,7 @@ import Testing
         #expect(pair.sent() == [90])
     }
 
-    @Test("What was sent before the sorting began counts as unsettled too")
+    @Test("Notifications sent before the sorting began count as unsettled too")
     func before() {
         var pair = Pair(isSorted: false)
         pair.publish([90])
@@ -109,7 +109,7 @@ import Testing
         #expect(pair.sent() == [90])
     }
 
-    @Test("What is to be sent again is sorted again, and moves now that nothing of it is out")
+    @Test("Notifications that are to be sent again are sorted again, and move now that none of them is out")
     func again() {
         var pair = Pair()
         pair.publish([90])
@@ -121,7 +121,7 @@ import Testing
         #expect(pair.onProbation() == [90])
     }
 
-    @Test("What has met an error, which its lane counts, stays in its lane")
+    @Test("A notification that has met an error, which its lane counts, stays in its lane")
     func counted() {
         var pair = Pair()
         pair.publish([90])

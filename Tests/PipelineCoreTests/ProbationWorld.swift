@@ -62,7 +62,7 @@ final class ProbationWorld {
     func run() {
         while published < options.notifications || !lane.isDrained || !probation.isDrained {
             step()
-            // Whatever is on its way comes to its end.
+            // Everything on its way comes to its end.
             if published == options.notifications { pass(.milliseconds(40)) }
         }
         for ordinal in 0..<published { #expect(settled[ordinal] == 1, "\(ordinal) has not one outcome") }

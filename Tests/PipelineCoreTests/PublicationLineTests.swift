@@ -98,7 +98,7 @@ struct PublicationLineTests {
         #expect(line.barredCount == 0)
     }
 
-    @Test("What nothing needs any more is removed wherever it waits")
+    @Test("A publication that is not needed any more is removed wherever it waits")
     mutating func removal() {
         for number in 1...6 as ClosedRange<UInt64> { line.add(number) }
         #expect(line.takeNext(now: now) == 1)

@@ -12,7 +12,7 @@ import Testing
         #expect(meter.rate(count: 50, now: at(10)) == .init(perSecond: 5, period: .seconds(10)))
     }
 
-    @Test("The past is forgotten after a minute or two, however often somebody asks")
+    @Test("The past is forgotten after a minute or two, however often the rate is read")
     func forgetting() {
         var meter = RateMeter(now: at(0))
         for second in 1...200 { _ = meter.rate(count: second * 100, now: at(Int64(second))) }

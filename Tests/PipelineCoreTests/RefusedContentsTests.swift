@@ -3,7 +3,7 @@ import Testing
 
 @testable import PipelineCore
 
-/// Contents that a gateway refuses to whatever token.
+/// Contents that a gateway refuses for every token.
 @Suite struct RefusedContentsTests {
     private var contents = RefusedContents()
     private let start = MonotonicTime(nanoseconds: 0)
@@ -48,7 +48,7 @@ import Testing
         contents.end(content(text), of: place(record, 99))
     }
 
-    @Test("Three tokens condemn their content, in whatever records, and no other content")
+    @Test("Three tokens condemn their content, in any records, and no other content")
     mutating func condemned() {
         #expect(!refuse("a", record: 1, token: 1) && !refuse("a", record: 2, token: 1))
         #expect(!refuse("a", record: 3, token: 2) && !contents.isCondemning)

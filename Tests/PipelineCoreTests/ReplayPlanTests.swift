@@ -28,7 +28,7 @@ struct ReplayPlanTests {
     @Test("A master that does not answer holds up the first look for a while only, and is a new one when it is met")
     func firstLookPatience() throws {
         var plan = ReplayPlan(window: .seconds(600))
-        // Nobody has answered: nothing could be applied anyway.
+        // No server has answered: nothing could be applied anyway.
         for second in [0, 100] as [UInt64] { _ = plan.observed([], isComplete: false, now: at(second)) }
         #expect(!plan.isReady)
         for second in [200, 229] as [UInt64] {
@@ -117,7 +117,7 @@ struct ReplayPlanTests {
         #expect(mark.servers == [String(second.prefix(12))])
     }
 
-    @Test("What the one before applied just now is within the window of who takes over")
+    @Test("Records that the former owner applied just now are within the next owner's window")
     func takenOver() {
         var plan = ReplayPlan(window: .seconds(600))
         _ = plan.observed(["a"], isComplete: true, now: at(0))
@@ -163,7 +163,7 @@ struct ReplayPlanTests {
         #expect(start == 7 && metadata.isEmpty)
     }
 
-    @Test("Whatever was applied within the window is at or above its start; what is long gone is not repeated for ever")
+    @Test("Records applied within the window are at or above its start; records long gone are not repeated for ever")
     func windowProperty() {
         for seed in 0..<100 as Range<UInt64> {
             var random = SeededGenerator(seed: seed)

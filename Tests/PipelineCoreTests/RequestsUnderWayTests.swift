@@ -28,7 +28,7 @@ import Testing
         #expect(!requests.takes(fingerprint(1), reference(3), batch: 3) { $0 == reference(1) }, "now the second holds")
     }
 
-    @Test("What the store was told of holds for the batches that may have asked before")
+    @Test("A request that the store was told of holds for the batches that may have asked before")
     func remembered() {
         var requests = RequestsUnderWay()
         #expect(requests.takes(fingerprint(1), reference(1), batch: 1) { _ in false })
@@ -46,7 +46,7 @@ import Testing
         #expect(requests.takes(fingerprint(1), reference(3), of: 1, batch: 5) { _ in true }, "of the other one")
     }
 
-    @Test("What holds no more is cleared away, what holds is not")
+    @Test("Requests that hold no more are cleared away, those that hold are not")
     func sweep() {
         var requests = RequestsUnderWay()
         for number in 0..<100_000 as Range<UInt64> {

@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    @Test("What is below the rate is not waited for")
+    @Test("A sweep below the rate does not wait")
     func slow() {
         var pace = SweepPace(rate: 1000)
         #expect(pace.wait(now: .init(nanoseconds: 7)) == .zero)
@@ -88,7 +88,7 @@ import Testing
 
 @Suite struct CheckpointLedgerTests {
     @Test(
-        "A place is reached only when its section and all before it are acknowledged, in whatever order",
+        "A place is reached only when its section and all before it are acknowledged, in any order",
         arguments: 1...50
     )
     func order(seed: UInt64) {

@@ -22,7 +22,7 @@ import Testing
         #expect(permit.isOpen(now: at(15)))
     }
 
-    @Test("The oldest commit without an answer counts, and an answer that nobody gave is none")
+    @Test("The oldest commit without an answer counts, and an unknown answer is none")
     mutating func oldest() {
         let number = permit.commitSent(now: at(0))
         permit.commitAnswered(number, .unknown)
@@ -31,7 +31,7 @@ import Testing
     }
 
     @Test(
-        "After an answer that nobody gave a commit is wanted although nothing changes: its answer opens the permit"
+        "After an unknown answer a commit is wanted although nothing changes: its answer opens the permit"
     )
     mutating func unknownThenNothing() {
         let number = permit.commitSent(now: at(0))
@@ -111,7 +111,7 @@ import Testing
         #expect(permit.isOpen(now: at(100)) && !permit.wantsCommit)
     }
 
-    @Test("Without partitions no answer is waited for, but who was thrown out stays so")
+    @Test("Without partitions no answer is waited for, but a fenced member stays fenced")
     mutating func lost() {
         let number = permit.commitSent(now: at(0))
         permit.lostAll()
@@ -142,7 +142,7 @@ import Testing
         let share = 10_000 / (topics + 1)
         #expect(held.allSatisfy { (share...share + 1).contains($0) })
         #expect((share - topics...share + 1).contains(10_000 - budget.usedBytes))
-        #expect(budget.admits(topicBytes: 0), "whoever comes new finds room")
+        #expect(budget.admits(topicBytes: 0), "a new topic finds room")
     }
 
     @Test("No topic takes more than its own limit")

@@ -29,7 +29,7 @@ import Testing
         #expect(window.size == 1)
     }
 
-    @Test("Whatever happens, the size stays within its bounds", arguments: 1...30 as ClosedRange<UInt64>)
+    @Test("After any events the size is within its bounds", arguments: 1...30 as ClosedRange<UInt64>)
     func always(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         let largest = Int.random(in: 1...100_000, using: &random)
@@ -117,7 +117,7 @@ import Testing
         #expect(probe.window.size == 10_000)
     }
 
-    @Test("What silence settles widens the window once, whether it was counted as quiet before or not")
+    @Test("A notification that silence settles widens the window once, whether it was counted as quiet before or not")
     func grows() {
         for isLooking in [true, false] {
             let probe = refused(10)

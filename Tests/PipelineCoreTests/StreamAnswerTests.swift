@@ -83,7 +83,7 @@ import Testing
         #expect(probe.send() == [2])
     }
 
-    @Test("Who sleeps wakes in the order of the times, those that go again before what was never sent")
+    @Test("Sleeping tokens wake in the order of their times, those that go again before those that were never sent")
     func wakes() {
         let probe = StreamProbe()
         probe.publish(3)
@@ -208,7 +208,7 @@ import Testing
         }
     }
 
-    @Test("A finding on which nobody acts costs a pause")
+    @Test("A finding that stops no topic costs a pause")
     func pause() {
         let probe = StreamProbe()
         probe.publish(1)

@@ -59,7 +59,7 @@ import Testing
         #expect(probe.waiting == 1)
     }
 
-    @Test("What a peer has not read, because it refused our certificate, goes again by any policy")
+    @Test("Requests that a peer has not read, because it refused our certificate, go again by any policy")
     func unread() {
         for policy in UnknownFatePolicy.allCases {
             let probe = StreamProbe(unknownFate: policy)
@@ -138,7 +138,7 @@ import Testing
         #expect(probe.isDrained)
     }
 
-    @Test("Who was not alone is not counted, nor at an end that has another reason")
+    @Test("A notification that was not alone is not counted, nor at an end that has another reason")
     func notAlone() {
         let probe = StreamProbe(loneCloses: 1)
         probe.publish(1)

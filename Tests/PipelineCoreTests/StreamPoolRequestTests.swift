@@ -51,7 +51,7 @@ import Testing
         let probe = PoolProbe(connections: 1)
         let number = probe.open(streams: 0)
         probe.pass(.seconds(60))
-        #expect(probe.send().isEmpty && probe.steps().isEmpty, "nobody waits")
+        #expect(probe.send().isEmpty && probe.steps().isEmpty, "no request waits")
         probe.wait()
         probe.pass(.milliseconds(9999))
         probe.pool.heard(number, now: probe.now)
@@ -70,7 +70,7 @@ import Testing
         #expect(probe.send().isEmpty && probe.steps().isEmpty)
         probe.wait(false)
         probe.pass(.seconds(60))
-        #expect(probe.steps().isEmpty, "nobody waits")
+        #expect(probe.steps().isEmpty, "no request waits")
         probe.wait()
         #expect(probe.steps() == [.end(number, .closedHere)])
     }
@@ -218,7 +218,7 @@ import Testing
         #expect(probe.end(number) == nil)
     }
 
-    @Test("After a goodbye in order an end gives nobody the blame; after one with an error it does")
+    @Test("After a goodbye in order an end blames no topic; after one with an error it does")
     func dismissed() {
         for isError in [false, true] {
             let probe = PoolProbe()

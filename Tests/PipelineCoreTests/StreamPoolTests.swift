@@ -94,7 +94,7 @@ import Testing
         }
     }
 
-    @Test("The budget postpones an attempt, which is nobody's fault")
+    @Test("The budget postpones an attempt, which is no failure")
     func budget() {
         let probe = PoolProbe()
         probe.wait()

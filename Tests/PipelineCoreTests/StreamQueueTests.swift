@@ -113,7 +113,7 @@ import Testing
         #expect(probe.send() == [2])
     }
 
-    @Test("What would go next stays the same until it is sent")
+    @Test("The next request stays the same until it is sent")
     func peek() {
         let probe = StreamProbe()
         probe.publish(2)

@@ -34,7 +34,7 @@ import Testing
         #expect(probe.isDrained && probe.settledEnd == 0)
     }
 
-    @Test("What leaves is found without a look at what stays, whether it waits, is in flight or was sent before")
+    @Test("Leaving requests are found without a look at others, whether they wait, are in flight or were sent before")
     func looks() {
         let probe = StreamProbe(inFlight: 100_000)
         for turn in 0..<1000 as Range<UInt32> { probe.publish(1, assignment: turn % 20) }
@@ -69,7 +69,7 @@ import Testing
         #expect(probe.send() == [1])
     }
 
-    @Test("What waits is taken away in every state, in order; what is in flight is not")
+    @Test("Waiting notifications are taken away in every state, in order; those in flight are not")
     func takeWaiting() {
         let probe = StreamProbe()
         probe.publish(2, token: 1)
@@ -83,7 +83,7 @@ import Testing
         #expect(taken == [0, 1, 2, 5])
         #expect(probe.waiting == 0 && probe.inFlight == 2)
         probe.pass(.seconds(100))
-        #expect(probe.send().isEmpty, "nobody wakes")
+        #expect(probe.send().isEmpty, "no notification wakes")
         probe.answer(3)
         probe.answer(4)
         #expect(probe.isDrained)
@@ -119,7 +119,7 @@ import Testing
         #expect(probe.send() == [1])
     }
 
-    @Test("What waits for a refused token is discarded, oldest first, and only of that token")
+    @Test("Notifications that wait for a refused token are discarded, oldest first, and only of that token")
     func discard() {
         let probe = StreamProbe()
         probe.publish(3, token: 1, checksum: 9)

@@ -40,7 +40,7 @@ import Testing
 
     // MARK: Renewal
 
-    @Test("One token serves everybody for 50 minutes, then there is a new one")
+    @Test("One token serves all connections for 50 minutes, then there is a new one")
     func renewal() {
         var machine = started()
         for second in stride(from: 1, to: 3000 as Int64, by: 7) { #expect(ask(&machine, second) == .use(serial: 1)) }

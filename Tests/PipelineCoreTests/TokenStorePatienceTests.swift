@@ -45,7 +45,7 @@ import Testing
         #expect(patience.decide(now: at(10_000)) == .probe)
     }
 
-    @Test("An answer, be it to a look-up nobody waits for any more, says that the store is back")
+    @Test("An answer, even to an abandoned look-up, says that the store is back")
     func comesBack() {
         var patience = away()
         #expect(patience.answered() == true, "that is news")

@@ -4,7 +4,7 @@ import Testing
 @testable import PipelineCore
 
 /// Random lives of a topic in a shard, whose lanes do as they are told.
-@Suite("What a topic may do, whatever happens")
+@Suite("What a topic may do after any events")
 struct TopicFlowPropertyTests {
     private struct Lanes: TopicFlowLanes {
         var inFlightCount = 0

@@ -3,10 +3,10 @@ import Testing
 
 @testable import PipelineCore
 
-/// Random events at several shards, against what must hold whatever comes.
+/// Random events at several shards, against what must always hold.
 @Suite struct TopicHealthPropertyTests {
     @Test(
-        "Whatever comes when: one shard probes at most, none too early, and each tombstone has its own acceptance",
+        "With events in any order one shard probes at most, none too early, and each tombstone has its own acceptance",
         arguments: 0..<60 as Range<UInt64>
     )
     func anything(seed: UInt64) {

@@ -174,7 +174,7 @@ import Testing
         health.tokenRefused(shard: 0, isKnown ? .firstThoughKnown : .first, now: at(second), random: 0)
     }
 
-    /// Tickets that are believed, as they are for who asks after every step.
+    /// Tickets that are believed, as they are for a caller that asks after every step.
     private func isBelieved(_ ticket: UInt64) -> Bool {
         ticket > health.distrustedThrough && ticket <= health.trustedThrough
     }
@@ -250,7 +250,7 @@ import Testing
         #expect(health.trustedThrough == 0)
     }
 
-    @Test("What has waited for half a minute is not believed any more, and what came later still may be")
+    @Test("A refusal that has waited for half a minute is not believed any more, and later ones still may be")
     mutating func patience() {
         let tickets = [refuse(at: 1), refuse(at: 10)]
         health.tick(now: at(30), random: 0)
@@ -287,7 +287,7 @@ import Testing
         #expect(isBelieved(3) && !waiting.contains(where: isBelieved))
     }
 
-    @Test("What was believed before stays so, and with nothing waiting there is nothing to drop")
+    @Test("A refusal that was believed before stays so, and with none waiting there is none to drop")
     mutating func believedBefore() {
         refuse(at: 1)
         accept(1, openedAt: 1)
@@ -308,7 +308,7 @@ import Testing
         #expect(health.trustedThrough == 2)
     }
 
-    @Test("What was dropped makes room for others, and each keeps its own time")
+    @Test("Dropped refusals make room for others, and each keeps its own time")
     mutating func roomAfterDrop() {
         use(share: 0.5, pending: 20)
         refuse(15, at: 1)

@@ -84,7 +84,7 @@ import Testing
         #expect(ledger.cursor == nil && ledger.isIdle)
     }
 
-    @Test("What is passed over is a gap from the first such record to the last")
+    @Test("Records that are passed over are a gap from the first to the last")
     mutating func passedOver() {
         ledger.passOver(20)
         ledger.passOver(30)

@@ -1,7 +1,7 @@
 // swift-tools-version:6.2
 import PackageDescription
 
-// A package of somebody else, which has nothing of ours but the library; built by `.ci/run`.
+// A package of another project, which has nothing of ours but the library; built by `.ci/run`.
 let package = Package(
     name: "announce",
     platforms: [.macOS(.v26)],

@@ -188,7 +188,7 @@ import Testing
     @Test("A file that cannot be read is a fault, with its name")
     func unreadable() throws {
         let files = try CertificateFiles()
-        // Permissions would not stop a test that runs as root; a directory in its place stops everybody.
+        // Permissions would not stop a test that runs as root; a directory in its place stops every user.
         try FileManager.default.createDirectory(atPath: files.path("push.pem"), withIntermediateDirectories: false)
         #expect(try fault(files)?.file == files.path("push.pem"))
         try FileManager.default.removeItem(atPath: files.path("push.pem"))

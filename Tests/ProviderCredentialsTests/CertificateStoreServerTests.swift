@@ -227,7 +227,7 @@ import Testing
         #expect(lines.messages == ["certificate file not usable", "certificates read again"])
     }
 
-    @Test("A key that everybody can read is told, at the start and once it is so; a container only with its passphrase")
+    @Test("A key that all users can read is told, at the start and once it is so; a container only with its passphrase")
     func exposed() throws {
         let files = try CertificateFiles()
         func setMode(_ name: String, _ mode: Int) throws {

@@ -20,7 +20,7 @@ final class FileWatchTests {
     @Test("What has changed is read when it stands still, and once")
     func standsStill() throws {
         #expect(!isDue(at: 1))
-        #expect(isDue(at: 2), "nobody knows what was read before the first look")
+        #expect(isDue(at: 2), "what was read before the first look is unknown")
         #expect(!isDue(at: 3))
         try files.write("half", to: "news.pem")
         #expect(!isDue(at: 4))

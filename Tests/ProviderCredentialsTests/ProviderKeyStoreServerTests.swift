@@ -106,7 +106,7 @@ final class ProviderKeyFiles {
         #expect(error?.file == files.path("nowhere"))
     }
 
-    @Test("A key that everybody can read is told, by the file that a link leads to")
+    @Test("A key that all users can read is told, by the file that a link leads to")
     func exposed() throws {
         try files.add("OPEN")
         try files.add("SHUT")

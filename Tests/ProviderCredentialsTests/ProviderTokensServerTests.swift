@@ -59,7 +59,7 @@ import Testing
         #expect(try self.token(try authorization(tokens, 0), by: ProviderKey.generate()) == nil)
     }
 
-    @Test("Everybody gets the same token until it is renewed after 50 minutes")
+    @Test("Every connection gets the same token until it is renewed after 50 minutes")
     func shared() throws {
         try files.add("ABC123DEFG")
         let tokens = ProviderTokens(keys: try files.store())
@@ -178,7 +178,7 @@ import Testing
         #expect(try authorization(tokens, 2400).serial == first.serial + 1)
     }
 
-    @Test("News of a key that nobody asked a token of change nothing")
+    @Test("News of a key of which no token was asked change nothing")
     func unknown() throws {
         let tokens = ProviderTokens(keys: try files.store())
         let verdict = tokens.refused(Self.id, .expired, serial: 1, connectionOpenedAt: at(0), now: at(0))

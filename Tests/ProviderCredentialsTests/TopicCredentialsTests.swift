@@ -148,7 +148,7 @@ import Testing
         #expect(try credentials.edition(of: key("ABC123DEFG"), environment: "sandbox") == 2)
     }
 
-    @Test("A worker starts with a key alone, and without a directory of certificates that nobody named")
+    @Test("A worker starts with a key alone, and without a directory of certificates if no file names it")
     func keyAlone() throws {
         try keys.add("ABC123DEFG")
         let absent = certificates.path("absent")

@@ -61,7 +61,7 @@ struct RequestDecodingTests {
         #expect(registration.timeZone == "Europe/Berlin")
     }
 
-    @Test("A field that nobody knows is refused in JSON and ignored in binary form")
+    @Test("An unknown field is refused in JSON and ignored in binary form")
     func unknownFields() throws {
         #expect(fault(of: Array(#"{"tokn":{"hex":"00"}}"#.utf8), as: .json) == .valueUndecodable)
         let binary: [UInt8] = try PushRegistration.with { $0.locale = "en" }.serializedBytes()

@@ -33,7 +33,7 @@ struct ShortenedTextTests {
         #expect((900...1024).contains(short.utf8.count))
     }
 
-    @Test("A refusal quotes no more than a part of a record, whatever makes it")
+    @Test("A refusal quotes no more than a part of a record, whichever rule makes it")
     func refusal() {
         let refusal = RecordRefusal(reason: "r", detail: "'" + String(repeating: "ä", count: 1 << 19) + "'")
         #expect(refusal.detail.utf8.count <= 1024 && refusal.detail.hasSuffix("ä…"))

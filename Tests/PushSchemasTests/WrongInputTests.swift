@@ -139,7 +139,7 @@ import Testing
         }
     }
 
-    @Test("Whatever field has whatever value, the decoder's own words are not needed, and nothing of the value is told")
+    @Test("No wrong value in any field needs the decoder's own words, and nothing of the value is told")
     func everyField() {
         let values = [
             "1", "-1", "1.5", "1e400", "\"§secret§\"", "true", "null", "[]", "[1]", "[null]", "[[]]", "{}",

@@ -133,7 +133,7 @@ struct ControlRecordTests {
         #expect(controls == before)
     }
 
-    @Test("Whatever bytes stand in a record, reading it ends in a lever or a fault")
+    @Test("Reading a record of any bytes ends in a lever or a fault")
     func hostile() throws {
         var random = SeededGenerator(seed: 11)
         var read = 0

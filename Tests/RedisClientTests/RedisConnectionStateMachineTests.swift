@@ -107,7 +107,7 @@ struct RedisConnectionStateMachineTests {
         #expect(machine.flush(now: .second(0), isWritable: true) == 3)
     }
 
-    @Test("What was handed to a lost channel may have run; what was not goes out on the next one")
+    @Test("Commands handed to a lost channel may have run; the others go out on the next one")
     func lost() {
         let machine = TestMachine()
         machine.becomeReady()
@@ -236,7 +236,7 @@ struct RedisConnectionStateMachineTests {
         #expect(machine.completedByReply() == 4)
     }
 
-    @Test("What waited long for a connection gets its whole time for the reply")
+    @Test("A command that waited long for a connection gets its whole time for the reply")
     func freshDeadline() {
         let machine = TestMachine()
         _ = machine.start()

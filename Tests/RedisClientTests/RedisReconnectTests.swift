@@ -148,7 +148,7 @@ struct RedisReconnectTests {
         #expect(log == ["4 not sent", "3 waiting", "1 closed", "2 closed", "3 closed"])
     }
 
-    @Test("What waits too long for a connection was not sent, and says what is wrong with the connection")
+    @Test("A command that waits too long for a connection was not sent, and says what is wrong with the connection")
     func waitsTooLong() async throws {
         let client = try await TestClient(port: freePort()) { $0.commandTimeout = .seconds(1) }
         guard case .failure(.notSent(let reason)) = try await client.command("SET a b") else {
@@ -186,7 +186,7 @@ struct RedisReconnectTests {
         try await server.close()
     }
 
-    @Test("What waited for the channel to take more follows as soon as it does, without a reply to prompt it")
+    @Test("Commands that waited for the channel to take more follow as soon as it does, without a reply to prompt them")
     func followsWhenWritable() async throws {
         // Reads nothing more once the first command begins to arrive, until it is told to; answers both when it has
         // seen the second.

@@ -99,7 +99,7 @@ struct BadgeContentTests {
         )
     }
 
-    @Test("Nobody is warned of a priority that fell only where a token has no number yet")
+    @Test("A priority that falls only where a token has no number yet brings no warning")
     func warning() throws {
         func warning(_ fill: (inout PushNotification) -> Void) throws -> String {
             try content {

@@ -67,7 +67,7 @@ struct SensitiveNumbersTests {
     }
 
     @Test(
-        "A social-security number is found with hyphens or spaces, by the rules of who assigns it",
+        "A social-security number is found with hyphens or spaces, by the rules of its issuer",
         arguments: [
             ("123-45-6789", true), ("123 45 6789", true), ("001-01-0001", true), ("899-99-9999", true),
             ("665-12-3456", true), ("000-45-6789", false), ("666-45-6789", false), ("900-45-6789", false),

@@ -37,7 +37,7 @@ struct APIConnectionTests {
     }
 
     @Test(
-        "With a certificate of a topic that is not served, or of none, nobody is served",
+        "A client with a certificate of a topic that is not served, or of none, is not served",
         arguments: ["com.example.x", nil]
     )
     func foreignCertificate(bundle: String?) throws {
@@ -177,7 +177,7 @@ struct APIConnectionTests {
     }
 
     @Test(
-        "Who speaks HTTP/1.1 is told so in HTTP/1.1 and nothing else",
+        "A client that speaks HTTP/1.1 is told so in HTTP/1.1 and nothing else",
         arguments: ["GET / HTTP/1.1\r\n\r\n", "POST /3/device/00 HTTP/1.1\r\n\r\n", "P", "PR"]
     )
     func http1(request: String) throws {

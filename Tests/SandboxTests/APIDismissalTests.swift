@@ -37,7 +37,7 @@ struct APIDismissalTests {
 
     @Test("A client that breaks the protocol, or goes too far, is counted by the code")
     func violations() throws {
-        // DATA on a stream that nobody has opened, and more pings at once than are allowed.
+        // DATA on a stream that was not opened, and more pings at once than are allowed.
         let idle: [UInt8] = [0, 0, 1, 0, 0, 0, 0, 0, 1, 0]
         let ping: [UInt8] = [0, 0, 8, 6, 0, 0, 0, 0, 0] + [UInt8](repeating: 0, count: 8)
         for bytes in [idle, Array(repeatElement(ping, count: 1000).joined())] {

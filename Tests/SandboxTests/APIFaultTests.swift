@@ -112,7 +112,7 @@ struct APIFaultTests {
         #expect(try client.reply(bad)?.reason == "BadPriority")
     }
 
-    @Test("A refused stream was not processed; one that is reset with another code was, and nobody knows")
+    @Test("A refused stream was not processed; one that is reset with another code was, which the client is not told")
     func streamReset() throws {
         arm(.streamReset(Fault.StreamReset(selection: .every(2))))
         let client = connect()

@@ -78,7 +78,7 @@ struct APIRequestTests {
         #expect(reply.status == wrong.1 && reply.reason == wrong.2)
         #expect(reply.fields["content-type"] == "application/json" && reply.timestampMilliseconds == nil)
         #expect((reply.fields["apns-id"] == Self.id) == (wrong.0["apns-id"] == nil))
-        // A request that names no topic of the service is nobody's.
+        // A request that names no topic of the service counts for none.
         let isNamed = wrong.0["apns-topic"] == nil
         #expect(fixture.rejected(isNamed ? APIFixture.news : nil) == ["\(wrong.1) \(wrong.2)": 1])
         #expect(fixture.accepted(1).isEmpty)

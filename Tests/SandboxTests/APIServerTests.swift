@@ -96,7 +96,7 @@ struct APIServerTests {
         }
     }
 
-    @Test("Who speaks HTTP/1.1 gets an answer in it")
+    @Test("A client that speaks HTTP/1.1 gets an answer in it")
     func http1() async throws {
         try await RunningSandbox.run { sandbox in
             let provider = try await sandbox.connect(to: sandbox.server.ports.api, identity: nil)

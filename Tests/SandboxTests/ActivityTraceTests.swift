@@ -19,7 +19,7 @@ struct ActivityTraceTests {
         func drain() -> ActivityTrace.Sample { trace.drain() }
     }
 
-    @Test("While nobody watches, nothing is kept; when the last one goes, everything is forgotten")
+    @Test("Without a watcher nothing is kept; when the last watcher goes, everything is forgotten")
     func unwatched() {
         let watched = Watched()
         watched.trace.unwatch()

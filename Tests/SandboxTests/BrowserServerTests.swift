@@ -15,8 +15,8 @@ struct BrowserServerTests {
     }
 
     /// Sends good notifications, two on a connection, and an invalid one whose answer ends it; a request to the
-    /// provider API; then the next connections, until it is cancelled. So the pace is the sandbox's, and nobody waits
-    /// for time.
+    /// provider API; then the next connections, until it is cancelled. So the pace is the sandbox's, and the test does
+    /// not wait for time.
     private func send(to sandbox: RunningSandbox, _ identity: TLSIdentity) async throws {
         var device: UInt32 = 0
         while !Task.isCancelled {

@@ -30,7 +30,7 @@ extension ConformanceCase {
         ("§8.2.2", "upgrade", Wire.block(Wire.field("upgrade", "h2c"))),
         ("§8.2.2", "te with anything but trailers", Wire.block(Wire.field("te", "gzip"))),
         ("§8.3", "a pseudo-header behind others", [0x83, 0x87] + authority + pseudo(("a", "1"), (":path", Wire.path))),
-        ("§8.3", "a pseudo-header that nobody knows", Wire.block(Wire.field(":nobody", "1"))),
+        ("§8.3", "an unknown pseudo-header", Wire.block(Wire.field(":nobody", "1"))),
         ("§8.3", "a pseudo-header of answers", Wire.block(Wire.field(":status", "200"))),
         ("§8.3.1", "no :method", [0x87] + authority + pseudo((":path", Wire.path))),
         ("§8.3.1", "no :scheme", [0x83] + authority + pseudo((":path", Wire.path))),
@@ -134,7 +134,7 @@ extension ConformanceCase {
         ConformanceCase("§6.5.2", "MAX_FRAME_SIZE of 2²⁴", Wire.settings((5, 1 << 24)), .end(.protocolError)),
         ConformanceCase(
             "§6.5.2",
-            "a setting that nobody knows",
+            "an unknown setting",
             Wire.settings((0xFF, 1)),
             WireOutcome(settingsAnswers: 1)
         ),

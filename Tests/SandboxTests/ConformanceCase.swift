@@ -42,9 +42,9 @@ struct ConformanceCase: Sendable, CustomTestStringConvertible {
     static let all = opening + frames + compression + states + fields + connection + windows + deviations
 
     /// Frames of which nghttp2 thinks otherwise than the specification: it bears what it cannot tell from a frame that
-    /// was late. Nobody gets an answer that is not due.
+    /// was late. No request gets an answer that is not due.
     static let deviations = [
-        // The specification: a connection error. Priorities were switched off, so nobody reads the frame.
+        // The specification: a connection error. Priorities were switched off, so the server does not read the frame.
         ConformanceCase("§6.3", "PRIORITY on stream 0", Wire.priority(0, on: 3), .ignored),
         // A connection error. Frames on a stream that we have reset may still come, and the stream is forgotten.
         ConformanceCase(

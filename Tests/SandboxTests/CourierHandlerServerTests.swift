@@ -95,7 +95,7 @@ struct CourierHandlerServerTests {
         #expect(service.courier.counters.connected == 1)
     }
 
-    @Test("Whoever changes the ledger thereby reaches the device")
+    @Test("Every change of the ledger reaches the device")
     func called() throws {
         let channel = try greet(device: 1)
         try register(channel)

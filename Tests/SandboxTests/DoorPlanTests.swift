@@ -7,7 +7,7 @@ import Testing
 struct DoorPlanTests {
     private static let second: Int64 = 1_000_000_000
 
-    @Test("Without a fault everybody is admitted")
+    @Test("Without a fault every connection is admitted")
     func admits() {
         var plan = DoorPlan()
         #expect(plan.judge(now: 0) == .admit)

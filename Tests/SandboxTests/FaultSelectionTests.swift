@@ -34,7 +34,7 @@ struct FaultSelectionTests {
         #expect(fixture.receive(frames(5...5)) == refused(5))
     }
 
-    @Test("A refusal by a fault is seen at its device by those who watch")
+    @Test("A refusal by a fault is seen at its device by watchers")
     func seen() {
         fixture.ledger.trace.watch()
         arm(.every(3))
@@ -42,7 +42,7 @@ struct FaultSelectionTests {
         #expect(fixture.ledger.trace.drain()[Int(ActivityTrace.Kind.refused.rawValue)] == [3])
     }
 
-    @Test("A refusal by a fault of a token that is nobody's is seen nowhere")
+    @Test("A refusal by a fault of a token that no device has is seen nowhere")
     func notSeen() {
         fixture.ledger.trace.watch()
         arm(.every(1))

@@ -66,7 +66,7 @@ struct FaultTests {
         #expect(fixture.ledger.memory.count == 2)
     }
 
-    @Test("error-response can name nobody, or a notification that was not sent, which is never number 0")
+    @Test("error-response can name no notification, or one that was not sent, which is never number 0")
     func identifiers() {
         let table: [(Fault.Refusal.Identifier, UInt32, UInt32)] = [
             (.own, 7, 7), (.zero, 7, 0), (.wrong, 7, 7 + 1 << 31), (.wrong, 5 + 1 << 31, 5), (.wrong, 0, 1 << 31),

@@ -130,7 +130,7 @@ struct GatewayServerTests {
         }
     }
 
-    @Test("Whoever shows no certificate, or one for a topic or environment that is not served, is turned away")
+    @Test("A client without a certificate, or with one for a topic or environment that is not served, is turned away")
     func refusals() async throws {
         try await RunningSandbox.run { sandbox in
             let authority = CertificateAuthority(root: try TLSIdentity(pemFile: sandbox.pki.authorityKeyFile))

@@ -201,7 +201,7 @@ struct LedgerModelTests {
         #expect(fixture.ledger.counters.evicted > 0)
     }
 
-    @Test("The states of the devices are counted whatever happens to them", arguments: 0..<5 as Range<UInt64>)
+    @Test("The states of the devices are counted through all changes", arguments: 0..<5 as Range<UInt64>)
     func states(seed: UInt64) {
         Self.run(seed: seed, fixture: TopicFixture(), devices: 8) { model, ledger in
             for state in DevicePopulation.Reachability.allCases where state != .online {

@@ -17,7 +17,7 @@ struct LedgerServerTests {
         #expect(try await provider.end.get().answer?.identifier == 99)
     }
 
-    @Test("What is held is delivered at the power-saving time, without anybody asking")
+    @Test("Held notifications are delivered at the power-saving time, without a request")
     func powerSaving() async throws {
         var ledger = LedgerConfiguration()
         ledger.powerSavingInterval = 0.01

@@ -86,7 +86,7 @@ struct NotificationStoreTests {
         }
     }
 
-    @Test("Those who wait long are not pushed out by those who wait briefly")
+    @Test("Notifications that wait long are not pushed out by those that wait briefly")
     func longWaiting() {
         var store = NotificationStore(devices: 100, limitBytes: 64 * 20)
         for device in 0..<10 as Range<UInt32> { _ = Self.put(&store, Self.item(device), bytes: 48) }
@@ -120,7 +120,7 @@ struct NotificationStoreTests {
     }
 
     @Test(
-        "Whatever happens, it holds what a dictionary would, but for what it says is gone",
+        "After all steps it holds what a dictionary would, but for what it says is gone",
         arguments: 0..<30 as Range<UInt64>
     )
     func model(seed: UInt64) {

@@ -84,7 +84,7 @@ struct OpenedTokensTests {
         #expect(together[count / 2] == nil)
     }
 
-    @Test("Whoever asks for some notifications only gets theirs, not those of the ones passed over")
+    @Test("A reader that asks for some notifications only gets their tokens, not those of the ones passed over")
     func someOnly() {
         let fixture = TopicFixture()
         let stream = (1...100).flatMap { Frame.command2(identifier: $0, token: fixture.token($0 % 90)) }

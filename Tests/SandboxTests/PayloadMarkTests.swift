@@ -45,7 +45,7 @@ struct PayloadMarkTests {
         #expect(marks == values.map { mark(#"{"aps":{}, "n": \#($0) }"#) }, "where it stands does not matter")
     }
 
-    @Test("Whatever a payload holds, the scan ends inside it, with the same mark wherever the payload lies")
+    @Test("The scan of every payload ends inside it, with the same mark wherever the payload lies")
     func hostilePayloads() {
         var random = SeededGenerator(seed: 1)
         let alphabet = Array(#"{}[]",:\n01 "#.utf8)

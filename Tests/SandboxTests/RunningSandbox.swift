@@ -212,7 +212,7 @@ struct Provider: Sendable {
     }
 
     let channel: any Channel
-    /// Fulfilled when the connection is closed, by whomever.
+    /// Fulfilled when the connection is closed, by either side.
     let end: EventLoopFuture<End>
 
     /// Writes and does not care whether it arrives.

@@ -39,7 +39,7 @@ struct AbandonedHandshakeServerTests {
     }
 }
 
-/// Listens on loopback and says nothing to whoever connects. The test closes it.
+/// Listens on loopback and sends nothing to its clients. The test closes it.
 private final class MuteGateway: Sendable {
     enum Event { case accepted, closed }
 

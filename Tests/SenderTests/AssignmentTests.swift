@@ -102,7 +102,7 @@ struct AssignmentTests {
         }
     }
 
-    @Test("What is taken back before the broker told its position is not begun")
+    @Test("A partition that is taken back before the broker told its position is not begun")
     func takenBack() {
         withShard { shard, group, eventLoop in
             group.committedOffset = 7

@@ -74,7 +74,7 @@ struct BadgeShardTests {
         #expect(badges.numbers.first == 1 && badges.numbers.last == 0, "in order")
     }
 
-    @Test("What is set is kept, be it the notification's or the token's own, and may be added to")
+    @Test("A badge that is set is kept, be it the notification's or the token's own, and may be added to")
     func kept() throws {
         let badges = Bench()
         defer { badges.bench.shard.leave() }
@@ -97,7 +97,7 @@ struct BadgeShardTests {
         #expect(badges.numbers == [7, 8, 20, 21, 0, 1])
     }
 
-    @Test("What has expired is taken back before it has its outcome; so is what the gateway refuses")
+    @Test("The badge of an expired notification is taken back before its outcome; so is that of a refused one")
     func takenBack() throws {
         let badges = Bench()
         defer { badges.bench.shard.leave() }
@@ -142,7 +142,7 @@ struct BadgeShardTests {
         #expect(try badges.kinds() == [.expired] && badges.bench.committed()?.offset == 1)
     }
 
-    @Test("What was counted and is discarded before it is sent is taken back", arguments: ["", "id"])
+    @Test("The badge of a notification that is discarded before it is sent is taken back", arguments: ["", "id"])
     func discarded(id: String) throws {
         let badges = Bench { $0.worker.dedupeWindow = .seconds(3600) }
         defer { badges.bench.shard.leave() }
@@ -203,7 +203,7 @@ struct BadgeShardTests {
         #expect(badges.numbers == [1, 2] && badges.redis.badge == 2)
     }
 
-    @Test("What is superseded while it waits is not counted; the newest is, when it is sent")
+    @Test("A notification superseded while it waits is not counted; the newest is, when it is sent")
     func superseded() throws {
         let badges = Bench()
         defer { badges.bench.shard.leave() }

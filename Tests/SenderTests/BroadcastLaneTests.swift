@@ -143,7 +143,7 @@ struct BroadcastLaneTests {
     }
 
     @Test(
-        "Whatever the service says of a token, nothing follows for a channel but a rejection",
+        "An answer that is about a token is nothing but a rejection for a channel",
         arguments: [
             (410, #"{"reason":"Unregistered","timestamp":1700000000000}"#), (400, #"{"reason":"BadDeviceToken"}"#),
             (400, #"{"reason":"ChannelNotRegistered"}"#),

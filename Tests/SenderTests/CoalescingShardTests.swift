@@ -48,7 +48,7 @@ struct CoalescingShardTests {
         #expect(bench.sent == [0])
     }
 
-    @Test("What would wait in a lane waits where it can be superseded; when the topic stops, it is fed anew")
+    @Test("A request that would wait in a lane waits where it can be superseded; when the topic stops, it is fed anew")
     func lane() throws {
         let bench = CoalescingBench { $0.worker.parkAfter = .seconds(3) }
         defer { bench.shard.leave() }
@@ -81,7 +81,7 @@ struct CoalescingShardTests {
         #expect(bench.waiting == 0)
     }
 
-    @Test("What waits when its partition is given back is left to who has it next", arguments: [true, false])
+    @Test("Requests that wait when their partition is given back are left to its next owner", arguments: [true, false])
     func revoked(lost: Bool) throws {
         let bench = CoalescingBench()
         defer { bench.shard.leave() }
@@ -130,7 +130,7 @@ struct CoalescingShardTests {
         #expect(bench.sent == [1, 2, 3] && bench.waiting == 1, "the last one's window is the next")
     }
 
-    @Test("While Redis is away the end of a window is asked for until it answers; what waits is lost to nobody")
+    @Test("While Redis is away the end of a window is asked for until it answers; no waiting request is lost")
     func redisAway() throws {
         let eventLoop = EmbeddedEventLoop()
         let redis = ScriptedRedis(on: eventLoop)

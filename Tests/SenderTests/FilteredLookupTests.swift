@@ -244,7 +244,7 @@ struct FilteredLookupTests {
         #expect(bench.asked(for: 1, 3, 2) == 1)
     }
 
-    @Test("What was asked in vain is asked again, not at once; and who was dead, for they may have registered since")
+    @Test("Tokens asked for in vain are asked for again, not at once; dead ones too, which may have registered since")
     func again() throws {
         let bench = try Bench()
         defer { bench.shard.leave() }

@@ -90,7 +90,7 @@ struct KeyPlacementTests {
         #expect(counted(bench) == 1)
     }
 
-    @Test("After partitions were added the keys lead elsewhere, and nobody is accused of what lies as before")
+    @Test("After partitions were added the keys lead elsewhere, and no publisher is accused of what lies as before")
     func growth() throws {
         let bench = bench()
         defer { bench.shard.leave() }

@@ -38,7 +38,7 @@ final class MemoryService {
         case accept
         /// An error; by default with the usual status of the reason. `deadSince`: UNIX milliseconds.
         case refuse(ProviderReason, status: Int? = nil, deadSince: Int64? = nil)
-        /// The test answers, or nobody.
+        /// The test answers, or no answer comes.
         case wait
         case reset(HTTP2ErrorCode)
     }

@@ -214,7 +214,7 @@ import Testing
         }
     }
 
-    @Test("Tokens that nobody registered, and those of other bundles, do not make records wait")
+    @Test("Tokens without a registration, and those of other bundles, do not make records wait")
     func unregistered() async throws {
         try await withTokenStore { store async throws in
             _ = try await Worker(store).verdict()

@@ -30,7 +30,7 @@ struct MissingRightTests {
         #expect(bench.gateway.accepted(of: Bench.news) == [1])
     }
 
-    @Test("A token whose state has an unknown form is sent to without it, and holds up nobody")
+    @Test("A token whose state has an unknown form is sent to without it, and holds up no other")
     func unknownForm() throws {
         let eventLoop = EmbeddedEventLoop()
         let redis = ScriptedRedis(on: eventLoop)

@@ -3,7 +3,7 @@ import Testing
 @testable import Sender
 
 @Suite struct PayloadArenaTests {
-    @Test("What was kept stays readable at its offset, however often the arena grows")
+    @Test("A kept payload stays readable at its offset, however often the arena grows")
     func growth() {
         let arena = PayloadArena()
         var kept: [(offset: Int, bytes: [UInt8])] = []
@@ -31,7 +31,7 @@ import Testing
         #expect(Array(arena[0, 4]) == [1, 2, 3, 4])
     }
 
-    @Test("What is cut away makes room again")
+    @Test("A payload that is cut away makes room again")
     func truncation() {
         let arena = PayloadArena()
         for byte in 1...3 as ClosedRange<UInt8> {

@@ -129,7 +129,7 @@ struct RecordCostTests {
         #expect(badges(bench) == .init(repeating: 1, count: 5000) && redis.badgeKeys.count == 5000)
     }
 
-    @Test("What Redis had no room for is asked again, beside what is still to be asked for the first time")
+    @Test("Questions that Redis had no room for are asked again, beside those still to be asked for the first time")
     func askingAgain() throws {
         let eventLoop = EmbeddedEventLoop()
         let redis = ScriptedRedis(on: eventLoop)
@@ -200,7 +200,7 @@ struct RecordCostTests {
         #expect(bench.shard.report().counters.outcomes[.superseded] == 0)
     }
 
-    @Test("What is left of a record whose partition goes meanwhile is left to the next owner")
+    @Test("The rest of a record whose partition goes meanwhile is left to the next owner")
     func revoked() throws {
         let bench = Bench { $0.outcomes = .none }
         defer { bench.shard.leave() }

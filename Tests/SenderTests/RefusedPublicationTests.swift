@@ -137,7 +137,7 @@ struct RefusedPublicationTests {
         #expect(bench.committed()?.offset == 2)
     }
 
-    @Test("Done behind one whose outcome is refused is not named as done: who takes over sends both, in order")
+    @Test("Done behind one whose outcome is refused is not named as done: the next owner sends both, in order")
     func doneBehindRefused() throws {
         let bench = Bench { $0.outcomes = .none }
         defer { bench.shard.leave() }

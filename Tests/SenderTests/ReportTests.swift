@@ -109,7 +109,7 @@ struct ReportTests {
         #expect(try summaries(of: bench).count == 1)
     }
 
-    @Test("What the next owner is to count is not marked as done in the commit, nor what followed it")
+    @Test("A record that the next owner is to count is not marked as done in the commit, nor are those behind it")
     func takeOver() throws {
         let bench = Bench(over: .http2)
         defer { bench.shard.leave() }

@@ -85,7 +85,7 @@ struct RequestMemoryTests {
         #expect(remembered == [0, 1])
     }
 
-    @Test("Who takes over before Redis has an older request sends the newer one behind it once more")
+    @Test("The next owner, if Redis lacks an older request, sends the newer one behind it once more")
     func takenOver() throws {
         redis.refusals = [Self.lost]
         let first = makeBench(redis)
@@ -106,7 +106,7 @@ struct RequestMemoryTests {
         #expect(second.gateway.accepted(of: Bench.news) == [1, 1])
     }
 
-    @Test("A request that Redis refuses for good holds up nobody; newer ones of its token are not remembered either")
+    @Test("A request that Redis refuses for good holds up no other; newer ones of its token are not remembered either")
     func refusedForGood() throws {
         redis.refusals = [Self.lost]
         let bench = makeBench(redis)

@@ -101,8 +101,8 @@ final class ScriptedGateway: Sendable {
 
     func close() async throws { try await listener.close() }
 
-    /// Withholds the end of the stream behind close_notify, if it is told to, and reads nothing then: whatever asks for
-    /// bytes would find the other end's, and close.
+    /// Withholds the end of the stream behind close_notify, if it is told to, and reads nothing then: a reader would
+    /// find the other end's close_notify, and close.
     private final class StreamEnd: ChannelOutboundHandler {
         typealias OutboundIn = ByteBuffer
 

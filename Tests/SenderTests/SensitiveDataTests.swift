@@ -121,7 +121,7 @@ struct SensitiveDataTests {
         #expect(!bench.lines.text.contains("1111"), "the number is not logged")
     }
 
-    @Test("Unless a bundle asks for it, nobody looks")
+    @Test("Unless a bundle asks for it, texts are not searched")
     func off() throws {
         let bench = ShardBench()
         defer { bench.shard.leave() }

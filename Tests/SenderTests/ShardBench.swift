@@ -49,7 +49,7 @@ final class ShardBench {
     ///   - offset: committed of every partition; the next record has it.
     ///   - metadata: beside it.
     ///   - salt: of partitions whose commits have none.
-    ///   - placement: nil: nobody watches in which partitions records lie.
+    ///   - placement: nil: the shard does not watch in which partitions records lie.
     ///   - limits: of what publishers can make up.
     init(
         on eventLoop: EmbeddedEventLoop = EmbeddedEventLoop(),

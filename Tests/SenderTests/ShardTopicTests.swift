@@ -81,7 +81,7 @@ struct ShardTopicTests {
         #expect(try bench.offsets(.presumed).count == 40)
     }
 
-    @Test("Who takes over from a worker that died while a topic lagged sends what lagged, and only that")
+    @Test("The next owner after a worker that died while a topic lagged sends what lagged, and only that")
     func takeOver() throws {
         let first = Bench()
         first.gateway.answers[Bench.sport] = { _ in .missingTopic }
@@ -136,7 +136,7 @@ struct ShardTopicTests {
 
     // MARK: Certificates
 
-    @Test("Records of a bundle without a certificate wait and keep nobody waiting; when it comes they are sent")
+    @Test("Records of a bundle without a certificate wait and keep no others waiting; when it comes they are sent")
     func certificateComes() throws {
         let bench = Bench()
         defer { bench.shard.leave() }
@@ -149,7 +149,7 @@ struct ShardTopicTests {
         #expect(bench.producer.messages(of: "push.dead-letters").isEmpty)
         #expect(bench.committed()?.offset == 10)
         #expect(try bench.laggards() == [Bench.hash(Bench.sport): 0])
-        #expect(bench.gateway.ticks >= 4, "time passes for those who wait")
+        #expect(bench.gateway.ticks >= 4, "time passes for the waiting topic")
 
         bench.gateway.missing = []
         bench.wait(milliseconds: 5000)
@@ -191,7 +191,7 @@ struct ShardTopicTests {
         #expect(try bench.laggards()[Bench.hash(last)] == nil && bench.laggards().count == uncertified.count - 1)
     }
 
-    @Test("Who takes over sends what waited for a certificate, whichever bundles the former owner followed")
+    @Test("The next owner sends what waited for a certificate, whichever bundles the former owner followed")
     func uncertifiedTakenOver() throws {
         let first = Bench()
         let uncertified = try bringUncertified(to: first)
@@ -340,7 +340,7 @@ struct ShardTopicTests {
         #expect(bench.gateway.accepted(of: Bench.news) == [1, 2])
     }
 
-    @Test("What waits for a token that was called invalid is not sent; when that is not believed, it is sent again")
+    @Test("A notification waiting for a token called invalid is not sent; when that is not believed, it is sent again")
     func silenced() throws {
         let bench = Bench()
         defer { bench.shard.leave() }

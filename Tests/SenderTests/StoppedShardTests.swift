@@ -5,7 +5,7 @@ import Testing
 
 @Suite("A shard that has stopped")
 struct StoppedShardTests {
-    @Test("What Redis did not answer before the end is not asked for again")
+    @Test("Questions that Redis did not answer before the end are not asked again")
     func asksNothing() throws {
         let eventLoop = EmbeddedEventLoop()
         let redis = ScriptedRedis(on: eventLoop)

@@ -27,7 +27,7 @@ struct StreamKeyTests {
         return bench
     }
 
-    @Test("Another key in the place of the former is told of once, whoever asked for its first token")
+    @Test("Another key in the place of the former is told of once, whichever connection asked for its first token")
     func replacement() throws {
         let keys = try ScriptedKeys()
         var tokens = CredentialTokens(keys.ids[0], keys.tokens) { Self.now * 1000 }

@@ -67,7 +67,7 @@ struct StreamOutcomeTests {
         }
     }
 
-    @Test("A reason that nobody knows is told in the outcome, and is no label")
+    @Test("An unknown reason is told in the outcome, and is no label")
     func unknownReason() throws {
         let bench = Bench(over: .http2)
         defer { bench.shard.leave() }
@@ -163,7 +163,7 @@ struct StreamOutcomeTests {
         }
     }
 
-    @Test("What waits when Redis has a token as dead is silent, and the others are sent")
+    @Test("Requests that wait when Redis has their token as dead are silent, and the others are sent")
     func waitingForDead() throws {
         try withRedis { bench, _ in
             bench.service.reply = { $0.token == 1 ? .wait : .accept }

@@ -149,7 +149,7 @@ struct StreamRequestTests {
 
     // MARK: Memory
 
-    @Test("What a record shares is kept while a notification of it is under way, and no longer")
+    @Test("The content that a record shares is kept while a notification of it is under way, and no longer")
     func contents() throws {
         let bench = Bench(over: .http2)
         defer { bench.shard.leave() }
@@ -167,7 +167,7 @@ struct StreamRequestTests {
         #expect(try bench.offsets(.confirmed).count == 40)
     }
 
-    @Test("What a topic that stops has not sent is let go of, but for one record that waits for a probe")
+    @Test("A topic that stops lets go of the records it has not sent, but for one that waits for a probe")
     func contentsOfStoppedTopic() throws {
         let bench = Bench(over: .http2)
         defer { bench.shard.leave() }
@@ -181,7 +181,7 @@ struct StreamRequestTests {
 
     // MARK: Coalescing
 
-    @Test("What would wait for a stream waits where it can be superseded, and goes when there are streams")
+    @Test("A request that would wait for a stream waits where it can be superseded, and goes when there are streams")
     func coalescing() throws {
         let bench = Bench(over: .http2)
         defer { bench.shard.leave() }

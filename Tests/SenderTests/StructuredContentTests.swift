@@ -163,7 +163,7 @@ struct StructuredContentTests {
         #expect(bench.letters.last?.hasPrefix("notification-invalid: 'notification.alert' is not set") == true)
     }
 
-    @Test("What only wakes the app goes with priority 5, over both transports")
+    @Test("A notification that only wakes the app goes with priority 5, over both transports")
     func priority() throws {
         for priority in [0, 10] as [UInt32] {
             let binary = try batch(IntakeBench(.binary), priority: priority) { $0.contentAvailable = true }

@@ -188,7 +188,7 @@ import Testing
         #expect(bench.feed.oldestTakenAt == nil)
     }
 
-    @Test("What is done out of order keeps its source until the cursor has come there")
+    @Test("A record that is done out of order keeps its source until the cursor has come there")
     func outOfOrder() throws {
         let bench = try Bench()
         for number in 1..<UInt32(Self.count) { bench.finish(number) }
@@ -199,7 +199,7 @@ import Testing
         for number in 0..<UInt32(Self.count) { #expect(bench.feed.source(of: number) == nil) }
     }
 
-    @Test("What has been in hand for long is copied out of its batch, which is let go; the copies lead on")
+    @Test("A record in hand for long is copied out of its batch, which is let go; the copies lead on")
     func copies() throws {
         let bench = try Bench()
         let firstCount = UInt32(bench.batches[0].count)
@@ -215,7 +215,7 @@ import Testing
         for number in firstCount..<UInt32(Self.count) { #expect(bench.text(number) == "\(number)") }
     }
 
-    @Test("What is copied out of the latest batch does not keep older batches from being let go when their time comes")
+    @Test("Copies out of the latest batch do not keep older batches from being let go when their time comes")
     func copiesOfLatest() throws {
         let bench = try Bench()
         weak let oldest = bench.batches[0]

@@ -85,7 +85,7 @@ struct TopicLeverTests {
         #expect(bench.gateway.accepted(of: Bench.news) == Array(1...6))
     }
 
-    @Test("What waits for a connection when the topic is paused does not go when the connection comes")
+    @Test("Notifications that wait for a connection when the topic is paused do not go when the connection comes")
     func takesBack() throws {
         let bench = Bench()
         defer { bench.shard.leave() }
@@ -169,7 +169,7 @@ struct TopicLeverTests {
     // MARK: Discard
 
     @Test(
-        "What is discarded while its topic is paused ends as aborted, each once; newer ones go when the topic does",
+        "Requests discarded while their topic is paused end as aborted, each once; newer ones go when the topic does",
         arguments: [.binary, .http2] as [EnvironmentSettings.Transport]
     )
     func discardPaused(over transport: EnvironmentSettings.Transport) throws {
@@ -192,7 +192,7 @@ struct TopicLeverTests {
         #expect(bench.committed()?.offset == 10 && bench.committed()?.metadata == "3;")
     }
 
-    @Test("What waits for a connection when it is discarded ends as aborted; the rest goes on")
+    @Test("Requests that wait for a connection when they are discarded end as aborted; the rest goes on")
     func discardWaiting() throws {
         let bench = Bench()
         defer { bench.shard.leave() }
@@ -328,7 +328,7 @@ struct TopicLeverTests {
         #expect(bench.gateway.accepted(of: Bench.news) == Array(1...100))
     }
 
-    @Test("What is fed again and again while its topic does not work is paid for once")
+    @Test("A record that is fed again and again while its topic does not work is paid for once")
     func paceOfStopped() throws {
         let bench = Bench()
         defer { bench.shard.leave() }

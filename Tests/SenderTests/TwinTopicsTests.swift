@@ -40,7 +40,7 @@ struct TwinTopicsTests {
         bench.wait(milliseconds: 5000)
         #expect(bench.gateway.accepted.map(\.token) == [1] && !bench.gateway.attempts.contains(Self.second))
         #expect(try bench.laggards() == [Bench.hash(Self.first): 1])
-        #expect(bench.reader.begins.isEmpty, "nobody reads what may not be fed")
+        #expect(bench.reader.begins.isEmpty, "what may not be fed is not read")
 
         bench.gateway.missing = []
         bench.wait(milliseconds: 5000)

@@ -98,7 +98,7 @@ extension Auditor {
         return fates.hasArrived && !fates.hasFailed
     }
 
-    /// All that was said of it is that it did not arrive. Of one without an outcome nobody knows.
+    /// All of its outcomes say that it did not arrive. Without an outcome that is unknown.
     private func hasFailedForSure(_ number: Int) -> Bool {
         guard let fates = fates[number] else { return false }
         return fates.hasFailed && !fates.hasArrived

@@ -169,7 +169,7 @@ extension Auditor {
             "\(member.name) has committed \(partition) over metadata that it cannot read"
         )
         check(
-            // One that was sent in time may come when the partition was given back, and nobody has it yet.
+            // One that was sent in time may come when the partition was given back, and no member has it yet.
             !holds(.ownCommits) || owners[partition].map { $0.member == member.number } ?? true,
             3,
             "\(member.name) has committed \(partition), which it does not have"

@@ -14,8 +14,8 @@ extension Auditor {
         return offset < world.broker.beginnings[Int(world.partition(ofRecord: record))]
     }
 
-    /// It is lost by somebody's will: retention, or an operator. Or Kafka has lost it, or its place in the log, and
-    /// the client could not know.
+    /// Retention removed it, or an operator gave it up. Or Kafka has lost it, or its place in the log, and the client
+    /// could not know.
     func isExcused(_ number: Int) -> Bool {
         notifications[number].isSkipped || isDeleted(number) || mayBeUnread(number) && !world.isCutKnown
     }

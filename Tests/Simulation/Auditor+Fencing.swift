@@ -5,7 +5,8 @@ import PushTopics
 @testable import KafkaClient
 @testable import Sender
 
-/// Invariant 3, of commits: only owners commit, nothing goes back, and who may have lost the partition does not send.
+/// Invariant 3, of commits: only owners commit, nothing goes back, and a member that may have lost the partition does
+/// not send.
 extension Auditor {
     /// Longest wait for a commit's answer before nothing new is written.
     static let commitPatience = SimulatedGroup.sessionTimeout / 3

@@ -152,7 +152,7 @@ extension Auditor {
     private func isGraceOver(for number: Int, at time: VirtualTime) -> Bool {
         let record = world.plan.records[notifications[number].record]
         let isUncertified = record.form == .withoutCertificate
-        // Nobody has missed it before a first record came, or while it was there.
+        // No worker has missed it before a first record came, or while it was there.
         let first = world.plan.records.first { isUncertified ? $0.form == record.form : $0.topic == record.topic }
         let missedAt = World.start + max(first?.time ?? 0, certificateGap(of: number)?.from ?? 0)
         // Wall clocks tell milliseconds.

@@ -86,8 +86,7 @@ extension Auditor {
         // It was passed unread, and is read after all: because the partition has moved, or was set back.
         if number < newest, isReplacement(number) { tokens[token].isExempt = true }
         // One with an outcome, or that was left out or given up before, is sent again because that was not committed.
-        // Of one with a coalescing key nobody may have heard that it was superseded, and outcomes for a summary nobody
-        // hears of.
+        // No outcome may have said that one with a coalescing key was superseded, and none is published for a summary.
         let isFirst =
             !wasAccepted && notifications[number].outcomeAt == nil && !wasLeftOut(number) && !asksForSummary(number)
             && !mayBeGivenUp(number)
@@ -132,7 +131,7 @@ extension Auditor {
                 // A sick topic's backlog may be on its way once more when the world ends, and retention may have taken
                 // some.
                 guard !isSick(sequence.newest), !isDeleted(sequence.newest) else { continue }
-                // So may whatever no stored position says is done, once its partition has moved.
+                // So may a notification that no stored position says is done, once its partition has moved.
                 let partition = Int(world.partition(ofRecord: notifications[sequence.newest].record))
                 guard !isOpen(sequence.newest, committed[partition]) else { continue }
                 // Left out, it was as good as done when the newer one was; only its outcome was not there yet.

@@ -6,7 +6,7 @@ extension Auditor {
         world.plan.records[notifications[number].record].report == .summary
     }
 
-    /// The summary of a record is stored. Which of its tokens has which outcome nobody says.
+    /// The summary of a record is stored. It does not say which of its tokens has which outcome.
     func storedSummary(_ summary: PushOutcome, of record: Int, by worker: Int, producedAt time: VirtualTime) {
         let numbers = firstOf[record]..<end(of: record)
         world.note(.outcome, numbers.lowerBound, summary.kind.rawValue, "summary of record \(record)")

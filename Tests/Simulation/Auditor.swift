@@ -101,7 +101,7 @@ final class Auditor {
     var owners: [Int32: Ownership] = [:]
     /// Everything below was found to be accounted for, by partition.
     var auditedEnd: [Int32: Int] = [:]
-    /// The last fetch of a record: when, and by whom.
+    /// The last fetch of a record: its time, and the worker.
     var fetches: [(member: Int, time: VirtualTime)?]
     /// The time of a record's first fetch.
     var firstFetches: [VirtualTime?]

@@ -18,7 +18,7 @@ struct Fault: Sendable, Equatable {
         case redisClockJump(seconds: Int)
         /// A worker more, for `lasting`; then it is stopped.
         case scale
-        /// The broker answers nobody.
+        /// The broker answers no client.
         case brokerAway
         /// A worker's commits are lost, or the answers to them.
         case commitsLost(isApplied: Bool)
@@ -35,7 +35,7 @@ struct Fault: Sendable, Equatable {
         case redisHangs
         /// All connections of a worker to a topic's gateway are cut.
         case cut
-        /// Nobody reaches the topic's gateway any more; open connections stay.
+        /// No worker reaches the topic's gateway any more; open connections stay.
         case gatewayUnreachable
         /// Connections of the topic are not read from.
         case stall
@@ -77,7 +77,7 @@ struct Fault: Sendable, Equatable {
         case logCut(records: Int, hasEpochs: Bool)
         /// An operator stops all workers and sets a partition's position, so many records on, without metadata.
         case offsetsSet(by: Int)
-        /// Metadata that nobody can read stands at a partition's position, and is removed by hand after the time.
+        /// Metadata that no worker can read stands at a partition's position, and is removed by hand after the time.
         case unknownMetadata
         /// Apps register tokens that were refused.
         case registrations

@@ -13,7 +13,7 @@ struct OwnerTraits: Sendable {
     var readsJSON = true
     /// Of the version before commits had marks: what it refuses is one class.
     var isFormerVersion = false
-    /// It has room for few bundles. Nobody has room for the rest, so no world ends with it.
+    /// It has room for few bundles. The worker has no room for the rest, so no world ends with it.
     var limits: TopicLimits?
     /// It knows which bundles are spread over shards, and looks whether tokens lie where their keys say.
     var knowsSpread = true

@@ -31,7 +31,7 @@ final class SimulatedBroker {
     private(set) var cut: LogCut?
     /// The number of outcomes that were published.
     var outcomes: Int64 = 0
-    /// Nobody is answered before this time.
+    /// The broker answers no client before this time.
     private(set) var awayUntil: VirtualTime = 0
 
     init(world: World, partitions count: Int) {

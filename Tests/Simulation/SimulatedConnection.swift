@@ -33,7 +33,7 @@ final class SimulatedConnection: GatewayConnection {
     /// Acknowledged by the peer's kernel, and not read.
     private var received: [Flight] = []
     private var isReading = false
-    /// Nothing passes in either direction any more, and nobody says so.
+    /// Nothing passes in either direction any more, and neither side is told.
     private var isVoid = false
     private var decoder = GatewayFrameDecoder(limits: GatewayLimits())
     private var lastAccepted: UInt32 = 0
@@ -183,7 +183,7 @@ final class SimulatedConnection: GatewayConnection {
         }
     }
 
-    /// Somebody in between has forgotten the connection. TCP takes long to find out.
+    /// A router in between has forgotten the connection. TCP takes long to find out.
     func loseTouch() {
         guard !isVoid, !isOver else { return }
         // A punctual gateway has read everything that its kernel acknowledged.

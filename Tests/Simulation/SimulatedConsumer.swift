@@ -96,7 +96,7 @@ final class SimulatedConsumer: GroupConsumer {
         revoke(held.sorted(), lost: false, then: join)
     }
 
-    /// The next generation's word on who has what.
+    /// The next generation's assignment.
     func take(_ assignment: [Int32], generation: Int) {
         self.generation = generation
         let surplus = surplus(over: assignment)
@@ -347,7 +347,7 @@ final class SimulatedConsumer: GroupConsumer {
     func resume(_ partitions: [KafkaTopicPartition]) throws(KafkaError) {
         for partition in partitions.map(\.partition).sorted() where paused.remove(partition) != nil {
             guard let position = positions[partition], let start = starts[partition] else { continue }
-            // Dice of its own: in which order partitions are resumed is nobody's choice.
+            // Dice of its own: the worker does not choose the order in which partitions are resumed.
             var dice = Dice(seed: world.plan.seed ^ world.clock.now, stream: UInt64(partition))
             guard dice.chance(25) else { continue }
             let place = world.broker.place(of: position.offset, in: partition)

@@ -13,7 +13,7 @@ final class SimulatedGroup {
     private enum State {
         case stable
         case preparing(round: Int)
-        /// The leader works out who gets what.
+        /// The leader assigns partitions to members.
         case completing(round: Int)
     }
 
@@ -91,7 +91,7 @@ final class SimulatedGroup {
 
     // MARK: Rebalances
 
-    /// Somebody has a reason to go through a rebalance.
+    /// A member has a reason to go through a rebalance.
     func rebalance(joining member: SimulatedConsumer?) {
         guard !members.isEmpty else { return }
         rounds += 1

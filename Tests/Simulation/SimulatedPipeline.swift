@@ -87,7 +87,7 @@ final class SimulatedPipeline: RedisPipeline {
         fail(inFlight.map { ($0, .maybeExecuted(reason: "closed")) } + waiting.map { ($0, .closed) })
     }
 
-    /// The process is gone: nobody waits for replies, and nothing is kept by what waited.
+    /// The process is gone: its commands get no replies, and their completions are let go.
     func die() {
         isClosed = true
         inFlight.removeAll()

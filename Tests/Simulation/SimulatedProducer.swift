@@ -94,7 +94,7 @@ final class SimulatedProducer: MessageProducer {
         poll(timeoutMilliseconds: 0)
     }
 
-    /// The client inside broke and was replaced: nobody knows what of it the broker has.
+    /// The client inside broke and was replaced: which of its records the broker has is unknown.
     func breakDown() {
         guard !isClosed else { return }
         storeSome()

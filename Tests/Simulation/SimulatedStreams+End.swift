@@ -1,8 +1,8 @@
 @testable import Sender
 
-/// The end of a connection, whoever brings it about.
+/// The ends of a connection: by the client, by the service, or in the network.
 extension SimulatedStreams {
-    /// Somebody in between has forgotten the connection.
+    /// A router in between has forgotten the connection.
     func loseTouch() {
         isVoid = true
         held = [:]

@@ -52,7 +52,7 @@ final class SimulatedStreams: StreamConnection {
     private var unreadBytes: UInt64 = 0
     private var isMoving = false
     private var wasStalled = false
-    /// Nothing passes in either direction any more, and nobody says so.
+    /// Nothing passes in either direction any more, and neither side is told.
     var isVoid = false
 
     // The gateway's side.
@@ -162,7 +162,7 @@ final class SimulatedStreams: StreamConnection {
         abandon()
     }
 
-    /// Nobody waits for answers any more.
+    /// The worker does not wait for answers any more.
     func abandon() {
         guard !isAbandoned else { return }
         isAbandoned = true

@@ -36,7 +36,7 @@ extension World {
     private func mendCut() {
         guard !isClosed else { return mendCutLater() }
         withoutMembers(for: 0) { [self] in
-            // Metadata that nobody can read is mended first.
+            // Metadata that no worker can read is mended first.
             if !broker.mendCut() { mendCutLater() }
         }
     }

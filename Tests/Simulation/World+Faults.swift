@@ -46,7 +46,7 @@ extension World {
 
     private func partition(of fault: Fault) -> Int32 { Int32(fault.topic % plan.options.partitions) }
 
-    /// An operator puts the metadata back that nobody could read.
+    /// An operator puts the metadata in order that no worker could read.
     private func mend(_ partition: Int32, _ metadata: String, after time: VirtualTime) {
         clock.after(time) { [self] in
             guard !isClosed else { return mend(partition, metadata, after: .milliseconds(500)) }

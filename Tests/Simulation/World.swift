@@ -20,8 +20,8 @@ final class World {
         var ended: VirtualTime
     }
 
-    /// Longest life of a world after its last fault; who is not done by then never will be. A topic whose notifications
-    /// go one by one has the time for each besides.
+    /// Longest life of a world after its last fault; a world that is not done by then never will be. A topic whose
+    /// notifications go one by one has the time for each besides.
     private var patience: VirtualTime {
         let notifications = Dictionary(plan.records.map { ($0.topic, $0.tokens.count) }, uniquingKeysWith: +)
         let turns = (notifications.values.max() ?? 0) / max(1, plan.options.inFlight)

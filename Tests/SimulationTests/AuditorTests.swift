@@ -85,7 +85,7 @@ import Testing
     }
 
     @Test(
-        "Invariant 2 is broken by a confirmed or presumed notification that nobody has accepted",
+        "Invariant 2 is broken by a confirmed or presumed notification that no gateway has accepted",
         arguments: [PushOutcomeKind.confirmed, .presumed]
     )
     func untrue(kind: PushOutcomeKind) {

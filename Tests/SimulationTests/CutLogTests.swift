@@ -96,7 +96,7 @@ import Testing
         #expect(auditor.violation?.invariant == 1)
     }
 
-    @Test("Invariant 1 is broken by a worker whose client tells it of a cut, and who tells nobody")
+    @Test("Invariant 1 is broken by a worker whose client tells it of a cut, and which does not tell its operator")
     func silentWorker() {
         let (world, _, _) = Self.refilled()
         world.startWorker(slot: 0)

@@ -218,7 +218,7 @@ import Testing
         }
     }
 
-    @Test("A certificate that goes is kept by who has it, and missed by who starts")
+    @Test("A certificate that goes is kept by running workers, and missed by those that start")
     func goneCertificate() {
         for seed in 1...4 as ClosedRange<UInt64> {
             var plan = WorldPlan(seed: seed, features: [])
@@ -252,7 +252,7 @@ import Testing
     }
 
     @Test(
-        "Who takes over far from the laggards, or soon leaves them behind, reads for them apart and breaks nothing",
+        "An owner that begins far from laggards, or soon leaves them behind, reads for them apart and breaks nothing",
         arguments: [0, 10_000] as [Int64]
     )
     func farLaggards(records: Int64) {

@@ -16,7 +16,7 @@ import Testing
         #expect(connectionProblem(Other()) == "the other end left")
         let group = MultiThreadedEventLoopGroup.singleton
         let error = await #expect(throws: NIOConnectionError.self) {
-            // A port that nobody listens on without privileges.
+            // A port on which no process listens without privileges.
             _ = try await ClientBootstrap(group: group).connect(host: "127.0.0.1", port: 1).get()
         }
         #expect(connectionProblem(try #require(error)) == "cannot connect: connection refused")

@@ -29,7 +29,7 @@ extension Recorder.Script {
 struct ClosingTests {
     static let answer: [UInt8] = [8, 8, 0, 0, 0, 42]
 
-    @Test("A close is clean on both sides, whoever begins", arguments: [true, false], Version.allCases)
+    @Test("A close is clean on both sides, whichever begins", arguments: [true, false], Version.allCases)
     func cleanClose(clientBegins: Bool, version: Version) async throws {
         let closing = Recorder.Script(onHandshake: { context, _ in context.close(promise: nil) })
         let (client, server) = try await Loopback(

@@ -20,7 +20,7 @@ struct DeadHostTests {
         return client
     }
 
-    @Test("Nobody listening is an error of the connect, not of TLS")
+    @Test("A port without a listener is an error of the connect, not of TLS")
     func nobodyListens() async throws {
         // A port that was free a moment ago may belong to another test by now; this one is never given out.
         let port = 1

@@ -4,7 +4,7 @@ import Testing
 
 @testable import TLSTransport
 
-/// Certificates of virtual devices: recognised, and never taken for anybody else's.
+/// Certificates of virtual devices: recognised, and never taken for another owner's.
 struct DeviceCertificateTests {
     private static let authority = Result { try CertificateAuthority() }
 

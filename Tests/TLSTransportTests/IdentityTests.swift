@@ -87,7 +87,7 @@ struct IdentityTests {
         #expect(error?.file == path)
     }
 
-    @Test("An encrypted key needs its passphrase; nobody is asked on a terminal")
+    @Test("An encrypted key needs its passphrase, and no terminal is asked for it")
     func encryptedKey() throws {
         let plain = try file("plain.pem", TestPKI.client.pem())
         let key = try ForeignProcess.openssl("pkcs8", "-topk8", "-in", plain, "-passout", "pass:geheim").output

@@ -65,7 +65,7 @@ struct RevocationTests {
         }
     }
 
-    @Test("A list that is overdue, or dated in the future, stays in force and shuts nobody else out")
+    @Test("A list that is overdue, or dated in the future, stays in force and shuts no other client out")
     func overdue() async throws {
         let other = try TestPKI.authority.issueClient(bundleID: TestPKI.bundleID)
         for validity in [1_000_000_000...1_000_000_001, 4_000_000_000...4_000_000_001] as [ClosedRange<Int64>] {

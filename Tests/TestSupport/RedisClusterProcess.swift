@@ -50,8 +50,8 @@ public final class RedisClusterProcess: Sendable {
 
     public var masters: ArraySlice<RedisServerProcess> { servers.prefix(Self.masterCount) }
 
-    /// The replicas stand still, and what is on its way to them is gone: whatever is written from now on, a master that
-    /// is killed takes with it.
+    /// The replicas stand still, and what is on its way to them is gone: a master that is killed takes with it
+    /// everything that is written from now on.
     public func cutReplicas() throws {
         for replica in servers.suffix(Self.masterCount) { replica.pause() }
         for master in masters { _ = try master.command("CLIENT", "KILL", "TYPE", "replica") }

@@ -63,7 +63,7 @@ final class ApplierBench {
         applier.start()
     }
 
-    /// Lets time pass; a moment is enough for everything that waits for nobody.
+    /// Lets time pass; a moment is enough for everything that waits for no answer.
     func pass(_ time: TimeAmount = .milliseconds(10)) { eventLoop.advanceTime(by: time) }
 
     /// Gives partition 0 with one record, "a", to an applier whose Redis is away: the batch stays in hand.

@@ -189,7 +189,7 @@ struct ApplierGroupTests {
         #expect(bench.member.committed == [0: 1])
     }
 
-    @Test("A stop waits for the batch in hand no longer than the patience; whoever takes over applies it again")
+    @Test("A stop waits for the batch in hand no longer than the patience; the next owner applies it again")
     func stop() {
         let bench = ApplierBench()
         defer { bench.end() }
@@ -330,7 +330,7 @@ struct ApplierGroupTests {
     }
 
     @Test(
-        "What Redis refuses for now is tried again until it is taken",
+        "A change that Redis refuses for now is tried again until it is taken",
         arguments: ["LOADING", "READONLY", "CLUSTERDOWN", "TRYAGAIN", "OOM", "MOVED", "NOPERM"]
     )
     func refusedForNow(prefix: String) {
@@ -349,7 +349,7 @@ struct ApplierGroupTests {
         #expect(bench.member.committed == [0: 3])
     }
 
-    @Test("What takes another change back is made after it, though that was refused for the moment")
+    @Test("A change that takes another back is made after it, though that was refused for the moment")
     func takenBack() {
         let bench = ApplierBench { $0 == "gone" ? .forgetInvalid(at: 9) : .tombstone(at: 7, .invalid) }
         defer { bench.end() }

@@ -46,7 +46,7 @@ struct ApplierStopTests {
         ended.assumeIsolated().whenComplete { _ in hasEnded = true }
         bench.pass(Self.limit)
         #expect(member.isClosed && hasEnded)
-        // Late answers find nobody.
+        // Late answers change nothing.
         bench.pass(.minutes(2))
     }
 

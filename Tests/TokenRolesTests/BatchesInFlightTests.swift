@@ -59,7 +59,7 @@ import TokenState
         #expect(batches.mayTake)
     }
 
-    @Test("What takes changes back waits for all of its batch and of older ones, and nothing is taken behind it")
+    @Test("A change that takes others back waits for its batch and older ones, and nothing is taken behind it")
     func removals() {
         var batches = BatchesInFlight()
         batches.take(batch(1, [0: 0..<1]))

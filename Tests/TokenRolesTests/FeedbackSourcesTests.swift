@@ -61,7 +61,7 @@ import Testing
         #expect(list.tls() === exchanged && sources.lists().count == 1)
     }
 
-    /// Answers to nobody.
+    /// Never answers.
     private final class Silence: BrokerCheck {
         func check(_ answered: @escaping ((any Error)?) -> Void) {}
     }

@@ -157,7 +157,7 @@ final class HarvestProbe: Sendable {
     var waiting: Int { get async throws { try await eventLoop.submit { [state] in state.value.waiting.count }.get() } }
     var hasEnded: Bool { get async throws { try await eventLoop.submit { [state] in state.value.hasEnded }.get() } }
 
-    /// Lets the event loop look at its sockets, several times: whatever may be read is read by then.
+    /// Lets the event loop look at its sockets, several times: all that may be read is read by then.
     func turn() async throws {
         for _ in 0..<10 { try await eventLoop.submit {}.get() }
     }

@@ -224,7 +224,7 @@ import Testing
     }
 
     @Test(
-        "Who cannot renew the lease closes the connection without reading more, and publishes what it has read",
+        "A harvester that cannot renew its lease closes the connection, reads no more, and publishes what it has read",
         arguments: [HarvestStateMachine.LeaseAnswer.refused, .unknown]
     )
     func leaseLost(answer: HarvestStateMachine.LeaseAnswer) async throws {
@@ -277,7 +277,7 @@ import Testing
         try await service.close()
     }
 
-    @Test("A list whose lease is somebody else's is asked for again soon, not after an interval")
+    @Test("A list whose lease is another harvester's is asked for again soon, not after an interval")
     func leaseRefused() async throws {
         let service = try await FeedbackService(FeedbackService.PKI.shared.get())
         let probe = try await HarvestProbe(port: service.port, lease: .refused) { $0.retryDelay = .milliseconds(50) }

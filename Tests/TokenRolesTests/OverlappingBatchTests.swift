@@ -26,7 +26,7 @@ struct OverlappingBatchTests {
         #expect(bench.member.committed == [0: 3])
     }
 
-    @Test("What is applied before an older batch is committed after it")
+    @Test("A batch that is applied before an older one is committed after it")
     func commits() {
         let bench = benchWithOvertakenBatch()
         defer { bench.end() }
@@ -73,7 +73,7 @@ struct OverlappingBatchTests {
         #expect(bench.member.commits == [[0: 2], [0: 3]])
     }
 
-    @Test("What takes another change back is made after all before it, and before all behind it")
+    @Test("A change that takes another back is made after all before it, and before all behind it")
     func takenBack() {
         let bench = ApplierBench { $0 == "gone" ? .forgetInvalid(at: 9) : .tombstone(at: 7, .invalid) }
         defer { bench.end() }

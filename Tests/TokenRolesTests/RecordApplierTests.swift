@@ -211,7 +211,7 @@ import Testing
         }
     }
 
-    @Test("What is applied a second time changes nothing: a batch may be repeated after a crash")
+    @Test("A change that is applied a second time changes nothing: a batch may be repeated after a crash")
     func repetition() async throws {
         try await withBroker { broker in
             try fill(broker, ["a", "b"])

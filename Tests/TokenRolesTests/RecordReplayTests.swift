@@ -13,7 +13,7 @@ import Testing
 
 /// Replay of records after the servers have lost what they acknowledged.
 @Suite(.serialized) struct RecordReplayTests {
-    @Test("A server that comes back empty is given what was applied lately, without anybody asking")
+    @Test("A server that comes back empty is given what was applied lately, without a request")
     func emptyRestart() async throws {
         try await withBroker { broker in
             try fill(broker, ["a", "b", "c"])
@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    @Test("What was applied longer ago than the window is not applied again")
+    @Test("Records applied longer ago than the window are not applied again")
     func window() async throws {
         try await withBroker { broker in
             let clock = ApplierProbe.Clock()
@@ -112,7 +112,7 @@ import Testing
         }
     }
 
-    @Test("A server that comes back empty is told again whom gateways called invalid, except who was forgotten since")
+    @Test("A server that comes back empty is told again of tokens called invalid, but for those forgotten since")
     func tombstones() async throws {
         try await withBroker { broker in
             let (dead, other, forgotten) = (Array("dead".utf8), Array("other".utf8), Array("forgotten".utf8))
@@ -157,7 +157,7 @@ import Testing
 
     /// The tokens that the servers know.
     private func count(_ ports: [Int]) async throws -> Int {
-        // The inspector reads where they lie; nobody else has written it here.
+        // The inspector reads where they lie; no role has written it here.
         let store = try await ports.count == 1 ? TokenStore(port: ports[0]) : TokenStore(ports: ports)
         try await store.close()
         var settings = RedisSettings()

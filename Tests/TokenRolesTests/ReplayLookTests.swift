@@ -10,7 +10,7 @@ import Testing
     private let first = RedisAddress(host: "first", port: 1)
     private let second = RedisAddress(host: "second", port: 1)
 
-    @Test("A master that does not answer keeps nobody out of the group for longer than a while, and the log names it")
+    @Test("A silent master keeps no member out of the group for longer than a while, and the log names it")
     func oneSilent() {
         let masters = ScriptedMasters([first: "a", second: nil])
         let lines = LogLines()

@@ -314,7 +314,7 @@ import Testing
         let changes = Self.tokens(300).map { TokenChange.of($0, .tombstone(at: 1, .feedback)) }
         for answer in try await store.make(changes) { _ = try answer.get() }
         try await store.close()
-        // Not the one with the lease, without which nobody sweeps; and no replica takes its place.
+        // Not the one with the lease, without which no registrar sweeps; and no replica takes its place.
         let holder = try cluster.master(ofSlot: Int(RedisSlot(key: RetentionSweep.leaseKey).number))
         let dead = try #require(cluster.masters.first { $0.port != holder.port })
         let living = cluster.masters.filter { $0.port != dead.port }

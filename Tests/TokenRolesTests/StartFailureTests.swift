@@ -9,7 +9,7 @@ import TokenState
 @testable import PipelineTestSupport
 @testable import TokenRoles
 
-/// Starts that fail half-way: clients that nobody closes would trap when they are let go.
+/// Starts that fail half-way: clients that are not closed would trap when they are let go.
 @Suite("Clients whose start fails", .timeLimit(.minutes(1)))
 struct StartFailureTests {
     private static let properties: KafkaProperties = ["bootstrap.servers": "127.0.0.1:1"]

@@ -28,7 +28,7 @@ import TokenState
     }
 
     @Test(
-        "Whom a gateway called invalid is dead again, who was forgotten is so again; the rest is left to other topics"
+        "A token that a gateway called invalid is dead again, a forgotten one is forgotten; others are for other topics"
     )
     func records() throws {
         // The first one counts, the last three are no tombstones.

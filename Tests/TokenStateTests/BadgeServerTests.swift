@@ -61,7 +61,7 @@ import Testing
         )
     }
 
-    @Test("A number that is set over others stands whatever of them is taken back; without it they count again")
+    @Test("A number that is set over others stands when they are taken back; without it they count again")
     func takenBackBeneathSet() async throws {
         try await expect(
             [.add(2, 1), .add(3, 2), .set(9, 3), .takeBack(1), .takeBack(3)],
@@ -114,7 +114,7 @@ import Testing
         }
     }
 
-    @Test("What was taken back makes room before what counts")
+    @Test("Changes taken back make room before those that count")
     func room() async throws {
         let first = (1...15).map { Call.add(1, $0) }
         try await expect(
@@ -203,7 +203,7 @@ import Testing
         }
     }
 
-    @Test("Whoever changes, repeats and takes back, and when: the number is that of the model", arguments: 0..<4)
+    @Test("After changes, repetitions and returns in any order the number is that of the model", arguments: 0..<4)
     func model(seed: UInt64) async throws {
         var random = SeededGenerator(seed: seed)
         try await withTokenStore { store async throws in

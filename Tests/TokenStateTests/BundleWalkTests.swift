@@ -50,7 +50,7 @@ import Testing
             for place in places {
                 let tag = tags[place.tag] ?? Tag()
                 answers.append((place, tag.buckets.count, tag.buckets[place.bucket]))
-                // Whatever is split, it is between two answers.
+                // Every split comes between two answers.
                 for _ in 0..<random.pick(0...2) where random.chance(30) {
                     tags[random.chance(50) ? place.tag : random.pick(0...255)]?.split()
                 }

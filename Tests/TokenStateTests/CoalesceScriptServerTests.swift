@@ -54,7 +54,7 @@ import TokenState
         )
     }
 
-    @Test("What was sent is sent again to who asks again, at once; what is older is not; what is newer opens a window")
+    @Test("A request that is asked for again is sent again at once; an older one is not; a newer one opens a window")
     func repeated() async throws {
         let sent = [
             (Call(now: 1000, at: 500, offset: 7), Int64(10_000)),
@@ -130,7 +130,7 @@ import TokenState
         }
     }
 
-    @Test("Whoever asks what when: sends are a window apart, but for repetitions, and never go back", arguments: 0..<4)
+    @Test("For all questions sends are a window apart, but for repetitions, and never go back", arguments: 0..<4)
     func spacing(seed: UInt64) async throws {
         var generator = SeededGenerator(seed: seed)
         try await withTokenStore { store in

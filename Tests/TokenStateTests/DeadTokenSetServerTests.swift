@@ -53,7 +53,7 @@ import Testing
         #expect(!set.contains(hash(2)), "in the same second the token lives")
     }
 
-    @Test("A token whose hash has none of the bits that are kept is as good as another, and so is who collides with it")
+    @Test("A token whose hash has none of the kept bits is as good as another, and so is one that collides with it")
     func emptyHash() {
         let set = DeadTokenSet()
         // Hashes that fall into the first and second word of an empty set.

@@ -54,7 +54,7 @@ struct DeadTokenSetsTests {
     }
 
     @Test(
-        "Each bundle in each environment has its own; a removal is for all environments; who is not sent to is not kept"
+        "Each bundle in each environment has its own; a removal is for all environments; foreign bundles are not kept"
     )
     func names() {
         let sets = sets()
@@ -72,7 +72,7 @@ struct DeadTokenSetsTests {
         #expect(sets.holds(1, bundleID: Self.other))
     }
 
-    @Test("Who notes a change hears of it when every reader finds it")
+    @Test("The caller that notes a change hears of it when every reader finds it")
     func noting() {
         let sets = sets()
         var isNoted = false

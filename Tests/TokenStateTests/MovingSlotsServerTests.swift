@@ -83,7 +83,7 @@ import Testing
         let (known, errors) = try await load.value
         #expect(errors.count(where: Self.isLate) == 0, "\(errors)")
         #expect(errors.isEmpty, "\(errors)")
-        // By one who begins with the first bucket of each tag, and knows nothing of the old masters.
+        // By a client that begins with the first bucket of each tag, and knows nothing of the old masters.
         let inspector = try TokenInspector(redisURL: cluster.urls())
         var found: [[UInt8]] = []
         _ = try inspector.walk(environment: TokenStore.environment, bundleID: TokenStore.bundleID) { page, _ in

@@ -30,7 +30,7 @@ import Testing
         #expect(made == 1002)
     }
 
-    @Test("Bundle IDs that somebody makes up take no more memory than those of a large provider")
+    @Test("Made-up bundle IDs take no more memory than those of a large provider")
     func bundles() async throws {
         try await withTokenStore { store async throws in
             let count: Int = try await store.table { table, completion in

@@ -5,7 +5,7 @@ import TokenState
 /// The reach of an error of the server: one key, or everything; and for how long.
 @Suite struct RedisErrorScopeTests {
     @Test(
-        "What a server refuses because of one key it refuses for good",
+        "A refusal because of one key is for good",
         arguments: [
             ("BELFRY", "a token record with flags 255 is not known here"),
             ("WRONGTYPE", "Operation against a key holding the wrong kind of value script: a1, on @user_script:5."),
@@ -18,7 +18,7 @@ import TokenState
     }
 
     @Test(
-        "What passes, or concerns every command, is tried again",
+        "After an error that passes, or concerns every command, the command is tried again",
         arguments: [
             ("LOADING", "Redis is loading the dataset in memory"),
             ("READONLY", "You can't write against a read only replica."),

@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test("Each server that is away is told, by whoever missed it first")
+    @Test("Each server that is away is told, by the client that missed it first")
     func servers() {
         let news = News()
         #expect(news.tells(away("a:1"), 1))

@@ -98,7 +98,7 @@ import TokenState
                 var foreign = try settings("rediss://ann:secret@127.0.0.1:\(port)", pki)
                 foreign.tls.certificateFile = other.pemFile(bundleID: "com.example")
                 #expect(try await set("t2:a", foreign) != "OK")
-                // Nor is a server trusted that somebody else vouches for.
+                // Nor is a server trusted that another authority vouches for.
                 var distrustful = try settings("rediss://ann:secret@127.0.0.1:\(port)", pki)
                 distrustful.tls.trustFile = other.authorityFile
                 #expect(try await set("t2:a", distrustful) != "OK")

@@ -103,7 +103,7 @@ import Testing
         _ = try lost.command("HSET", "t3:{sandbox:com.example.news:00}:0", "token", "record")
         let later = try RedisServerProcess()
         _ = try later.command("SET", Self.key, "4 something else")
-        // Somebody who knows the key may write it again, so that another start helps; nothing helps the other.
+        // A role that knows the key may write it again, so that another start helps; no start helps with the other.
         for (server, status) in [(lost, ExitStatus.failed), (later, .configuration)] {
             var hasBegun = false
             let error = await #expect(throws: ToolError.self) {

@@ -43,7 +43,7 @@ import Testing
         #expect(machine.read("2") == .rest, "it is over")
     }
 
-    @Test("Who works by a layout that Redis has lost writes it again, and goes on if no other role was faster")
+    @Test("A role whose layout Redis has lost writes it again, and goes on if no other role was faster")
     func lost() {
         var machine = working(by: Self.layout(5))
         #expect(machine.read(nil) == .write(Self.layout(5)))
@@ -64,7 +64,7 @@ import Testing
     }
 
     @Test(
-        "Of several who begin at once all work by one layout, in each order of their commands",
+        "Of several roles that begin at once all work by one layout, in each order of their commands",
         arguments: 1...100
     )
     func race(seed: UInt64) {

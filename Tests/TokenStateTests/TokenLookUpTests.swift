@@ -136,7 +136,7 @@ import Testing
         #expect(bench.results.last == false && bench.redis.openNames.isEmpty)
     }
 
-    @Test("Who knows of one bucket only finds tokens of the second one, with a second round trip")
+    @Test("A client that knows of one bucket only finds tokens of the second one, with a second round trip")
     func stale() {
         let bench = Bench()
         let tokens = Self.tokens(30)

@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    @Test("A token nobody registered can be tombstoned; at second 0 nothing can")
+    @Test("A token that was never registered can be tombstoned; at second 0 nothing can")
     func unknownToken() async throws {
         try await withTokenStore { store async throws in
             #expect(try await deaths([tombstone(0)], in: store) == [false])
@@ -208,7 +208,7 @@ import Testing
         }
     }
 
-    @Test("Who was forgotten is so again if a gateway called it invalid before, and has not registered since")
+    @Test("A forgotten token is forgotten again if a gateway called it invalid before, and it has not registered since")
     func forgottenAgain() async throws {
         try await withTokenStore { store async throws in
             let forget = { TokenChange.of(Self.token, .forgetInvalid(at: $0)) }
@@ -217,7 +217,7 @@ import Testing
             #expect(try await deaths([forget(10)], in: store) == [false])
             #expect(try await state(in: store) == nil)
             try await apply([forget(10), tombstone(10, .feedback), forget(11)], in: store)
-            #expect(try await state(in: store) == State(reason: .feedback, tombstonedAt: 10), "somebody else said so")
+            #expect(try await state(in: store) == State(reason: .feedback, tombstonedAt: 10), "the service said so")
             try await apply([tombstone(12, .invalid), register(12, "fr"), forget(13)], in: store)
             #expect(try await state(in: store) == State(registeredAt: 12, locale: "fr"), "it lives")
         }

@@ -28,7 +28,7 @@ import Testing
 
     private func registrations(_ records: [TokenRecord?]) -> [UInt32] { records.map { $0?.registeredAt ?? 0 } }
 
-    @Test("Buckets are split as a bundle grows, and every token is found, by those who saw none of it too")
+    @Test("Buckets are split as a bundle grows, and every token is found, by clients that saw none of it too")
     func growth() async throws {
         let server = try RedisServerProcess()
         let writer = try await TokenStore(port: server.port)
@@ -62,7 +62,7 @@ import Testing
         for store in [writer, reader, newcomer] { try await store.close() }
     }
 
-    @Test("Of two who split at once one does, and no token is lost or doubled")
+    @Test("Of two clients that split at once one does, and no token is lost or doubled")
     func racing() async throws {
         let server = try RedisServerProcess()
         let one = try await TokenStore(port: server.port)
@@ -128,7 +128,7 @@ import Testing
         }
     }
 
-    @Test("A record of a later version is an error to who asks for it, not nothing")
+    @Test("A record of a later version is an error to the client that asks for it, not nothing")
     func laterVersion() async throws {
         try await withTokenStore { store async throws in
             let token = Self.tokens(1, seed: 6)[0]
@@ -137,7 +137,7 @@ import Testing
         }
     }
 
-    @Test("What is forgotten is gone, what is swept only if it has not changed")
+    @Test("A forgotten token is gone, a swept one only if it has not changed")
     func removal() async throws {
         try await withTokenStore { store async throws in
             let tokens = Self.tokens(2, seed: 4)

@@ -266,7 +266,7 @@ struct TombstoneFollowerTests {
         #expect(bench.isTrusted && bench.filters.holds(3) && bench.filters.count == 3)
     }
 
-    @Test("Nobody trusts a filter that is followed no longer")
+    @Test("A filter that is followed no longer is not trusted")
     func stops() {
         let bench = Bench()
         #expect(bench.isTrusted)

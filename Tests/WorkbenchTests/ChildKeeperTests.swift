@@ -20,7 +20,7 @@ import Testing
     func left() throws {
         let keeper = try ChildKeeper()
         let alone = try start("exec sleep 1000", keptBy: keeper)
-        // Its own children belong to nobody's group that could be killed with it.
+        // Its own child is in no process group that could be killed with it.
         let parent = try start("setsid sleep 1000 & echo started; wait", keptBy: keeper)
         #expect(try parent.nextLine(within: Self.patience) == "started")
         keeper.leave()

@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test(
-        "Order, white space, escapes and members that nobody knows do not matter",
+        "Order, white space, escapes and unknown members do not matter",
         arguments: [
             #" { "timestamp" : 12 , "reason" : "Shutdown" } "#, #"{"re\u0061son":"Shut\u0064own","timestamp":12}"#,
             #"{"a":[1,{"b":[null,true,false,-1.5e+3]}],"reason":"Shutdown","timestamp":12,"c":"\ud834\udd1e"}"#,

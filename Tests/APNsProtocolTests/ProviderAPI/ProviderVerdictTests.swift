@@ -50,7 +50,7 @@ import Testing
     }
 
     @Test(
-        "A reason that nobody knows is judged by the class of its status",
+        "An unknown reason is judged by the class of its status",
         arguments: [
             (400, .rejected), (401, .rejected), (403, .doesNotWork(.topic)), (404, .deadLetter), (405, .deadLetter),
             (410, .tokenDead), (413, .rejected), (418, .rejected), (429, .retryTokenLater), (500, .backOff),

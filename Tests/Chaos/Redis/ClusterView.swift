@@ -15,7 +15,7 @@ struct ClusterView: Equatable {
     private(set) var nodes: [Node] = []
 
     /// - Parameter answers: of CLUSTER NODES, one of each node. Of each only the line counts that the node writes about
-    ///   itself: nobody knows that sooner. An answer without such a line is of a node that is away.
+    ///   itself: no other node knows that sooner. An answer without such a line is of a node that is away.
     init(_ answers: [String]) {
         nodes = answers.compactMap { answer in
             answer.split(whereSeparator: \.isNewline).lazy.compactMap { Node(own: $0) }.first

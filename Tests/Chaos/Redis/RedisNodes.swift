@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import TestSupport
 
-/// A Redis Cluster of the run's own: three masters with a replica each, who change places during the run.
+/// A Redis Cluster of the run's own: three masters with a replica each, which change places during the run.
 ///
 /// Owned by one thread; its methods block.
 final class RedisNodes {

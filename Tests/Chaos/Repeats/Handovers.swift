@@ -6,7 +6,7 @@ import LocalPipeline
 /// gives it that time: it keeps a group across a restart, and takes commits until the next generation has formed. The
 /// broker that is used here does neither: it forgets its groups, and refuses all commits as soon as a member joins or
 /// leaves. A worker that is refused has lost its partitions, as far as it can know, and lets them go at once. What it
-/// has sent by then is in sockets, from where nobody calls it back, and the next owner begins with the same
+/// has sent by then is in sockets, from where the worker cannot call it back, and the next owner begins with the same
 /// notifications.
 ///
 /// The logs of both owners prove it:

@@ -1,7 +1,7 @@
-/// The times at which somebody stopped working on a partition: it was given back or lost, its worker was killed, told
+/// The times at which an owner stopped working on a partition: it was given back or lost, its worker was killed, told
 /// to stop or made to stand still, or the broker went away.
 ///
-/// Whoever goes on begins with the commit that was stored last.
+/// The next owner begins with the commit that was stored last.
 struct OwnershipEnds: Sendable {
     struct End: Equatable, Sendable {
         /// UNIX seconds.
@@ -19,7 +19,7 @@ struct OwnershipEnds: Sendable {
         }
     }
 
-    /// Somebody stopped working on a partition within a time.
+    /// An owner stopped working on a partition within a time.
     func contains(_ partition: Int32, in range: ClosedRange<UInt32>) -> Bool {
         guard seconds.indices.contains(Int(partition)) else { return false }
         return seconds[Int(partition)].contains { range.contains($0) }

@@ -1,10 +1,10 @@
 /// Works out what invariant 3 allows to be repeated, and finds what goes beyond.
 ///
 /// A notification is sent again for one of two reasons:
-/// - It has had no outcome since it was sent last: its connection was cut, or whoever sent it has ended.
-/// - Somebody else has begun with the partition, from a commit that did not know of the outcome yet. The outcome, or
+/// - It has had no outcome since it was sent last: its connection was cut, or the worker that sent it has ended.
+/// - Another worker has begun with the partition, from a commit that did not know of the outcome yet. The outcome, or
 ///   that of an older notification of the topic in the partition, which held the cursor, came so late then that no time
-///   was left for a commit: at most ``Bounds/reachSeconds`` before the end of whoever had the partition.
+///   was left for a commit: at most ``Bounds/reachSeconds`` before the former owner's end.
 ///
 /// A repetition without either is beyond what is allowed. So a worker that stops committing is found out when it has
 /// had a partition for longer than that and ends; one that sends what it knows to be done is found out at once.

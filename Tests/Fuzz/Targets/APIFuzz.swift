@@ -6,7 +6,7 @@ import SeededNumbers
 @testable import Sandbox
 @testable import TLSTransport
 
-/// A connection to the provider API meets whatever a client sends, down to the topics' ledgers.
+/// A connection to the provider API meets any bytes of a client, down to the topics' ledgers.
 ///
 /// The stream may hold stand-ins for genuine tokens in hexadecimal digits, see ``TokenStandIns``, and for a provider
 /// token, see ``ProviderTokenStandIn``. The first topic has two channels.
@@ -124,11 +124,11 @@ struct APIFuzz {
         try FuzzLedger.checkBooks(counters)
         let room = stream.count / Self.shortestBytes
         try expect(counters.accepted <= room, "more accepted than the stream has room for")
-        try expect(counters.accepted == 0 || topic.name == Self.topics[0], "accepted for a topic of nobody's tokens")
+        try expect(counters.accepted == 0 || topic.name == Self.topics[0], "accepted for a topic without tokens")
         let channels = topic.withLedger { $0.channels.counters }
         let hasCredential = !input.isSet(1) || stream.contains(part: ProviderTokenStandIn.token)
         try expect(hasCredential || counters.accepted + channels.accepted == 0, "accepted without a credential")
-        try expect(channels.accepted == 0 || topic.name == Self.topics[0], "a broadcast for an app of somebody else")
+        try expect(channels.accepted == 0 || topic.name == Self.topics[0], "a broadcast for another provider's app")
         try expect(
             min(channels.delivered, channels.stored, channels.missed) >= 0
                 && channels.delivered + channels.stored + channels.missed <= channels.accepted * Self.devices,

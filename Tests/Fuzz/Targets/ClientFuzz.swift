@@ -2,7 +2,7 @@ import APNsProtocol
 import HTTP2Transport
 import NIOCore
 
-/// The provider's side of HTTP/2 meets whatever a server sends, while it has requests under way.
+/// The provider's side of HTTP/2 meets any bytes of a server, while it has requests under way.
 ///
 /// Settings: bits 0 and 1, requests at the beginning: 1, 4, 16 or 64; 2, their bodies are larger than the windows;
 /// 3, after each chunk it sends a request if it may; 4, it pings; 5, it gives its oldest request up; 6, it says goodbye

@@ -1,7 +1,7 @@
 @testable import APNsProtocol
 @testable import Sandbox
 
-/// A device's connection to the courier, and a device's client, meet whatever the other side sends.
+/// A device's connection to the courier, and a device's client, meet any bytes of the other side.
 ///
 /// The stream may hold stand-ins for genuine tokens, see ``TokenStandIns``.
 ///

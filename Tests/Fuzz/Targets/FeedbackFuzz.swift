@@ -1,6 +1,6 @@
 import APNsProtocol
 
-/// A provider reads whatever a feedback service, or somebody in its place, sends.
+/// A provider reads any bytes of a feedback service, or of a host in its place.
 struct FeedbackFuzz {
     private let input: FuzzInput
 

@@ -1,4 +1,4 @@
-/// The parts that are fuzzed: all that reads bytes of a peer without knowing who that is, and what a publisher sizes.
+/// The parts that are fuzzed: all that reads bytes of an unknown peer, and what a publisher sizes.
 public enum FuzzTarget: String, CaseIterable, Sendable {
     /// A provider's stream into the gateway, down to the topic's ledger.
     case gateway

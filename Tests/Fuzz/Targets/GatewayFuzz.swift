@@ -2,9 +2,9 @@ import APNsProtocol
 
 @testable import Sandbox
 
-/// A gateway connection and its topic meet whatever a provider sends.
+/// A gateway connection and its topic meet any bytes of a provider.
 ///
-/// Nobody guesses a token, so the stream may hold stand-ins for genuine ones, see ``TokenStandIns``.
+/// A fuzzer guesses no token, so the stream may hold stand-ins for genuine ones, see ``TokenStandIns``.
 ///
 /// Settings: bit 0, payloads up to 2048 bytes; 1, tokens up to 100; 2, status 128; 3 to 7, the faults `shutdown-after`,
 /// `close-after`, `stall-after`, `reset-after` and `sentinel-silence`.
@@ -41,7 +41,7 @@ struct GatewayFuzz {
         try checkOwners(world.ledger)
         try checkFeedback()
         var ledger = world.ledger
-        // Time passes, and everybody comes back or gets another token: what is stored has to find its end.
+        // Time passes, and every device comes back or gets another token: what is stored has to find its end.
         _ = ledger.releaseHeld(now: World.now + 1)
         try FuzzLedger.checkBooks(ledger.counters)
         for device in 0..<Self.devices {

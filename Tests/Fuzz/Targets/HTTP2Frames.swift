@@ -2,7 +2,7 @@
 enum HTTP2Frames {
     /// The beginning of a client's connection (RFC 9113 §3.4).
     static let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
-    /// The largest payload of a frame that a peer takes who did not ask for more (RFC 9113 §4.2).
+    /// The largest payload of a frame that a peer takes if it did not ask for more (RFC 9113 §4.2).
     private static let largestPayloadBytes = 16_384
     private static let headerBytes = 9
 

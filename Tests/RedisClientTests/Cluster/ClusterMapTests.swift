@@ -56,7 +56,7 @@ struct ClusterMapTests {
         #expect(topology.owner(of: RedisSlot(number: 16_383)) == 2)
     }
 
-    @Test("Slots of a master whose address nobody knows are left out, not guessed")
+    @Test("Slots of a master with an unknown address are left out, not guessed")
     func unknownMaster() throws {
         let ranges = try read(
             .array([
@@ -66,7 +66,7 @@ struct ClusterMapTests {
         #expect(ranges.map(\.slots) == [20...29])
     }
 
-    @Test("What is not a map is refused, whatever it is")
+    @Test("An answer that is not a map is refused")
     func malformed() throws {
         let good = node(.text("h"), 1)
         let bad: [ReplyValue] = [
@@ -81,7 +81,7 @@ struct ClusterMapTests {
         #expect(throws: ClusterMapError.empty) { try read(.array([])) }
         var random = SeededGenerator(seed: 7)
         for _ in 0..<2000 {
-            // Whatever a server sends: ranges that are in order, or an error.
+            // For every answer of a server: ranges that are in order, or an error.
             guard let ranges = try? read(.random(using: &random)) else { continue }
             #expect(ranges.allSatisfy { $0.slots.upperBound < 16_384 })
         }
@@ -144,7 +144,7 @@ struct ClusterRefusalTests {
         #expect(refusal(text) == nil)
     }
 
-    @Test("A command that may have run is nobody's to send again")
+    @Test("A command that may have run is not sent again")
     func fateUnknown() {
         #expect(ClusterRefusal(.maybeExecuted(reason: "MOVED 1 h:1"), asked: asked) == nil)
         #expect(ClusterRefusal(.timeout(after: .seconds(1)), asked: asked) == nil)

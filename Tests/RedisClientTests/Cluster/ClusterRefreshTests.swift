@@ -59,7 +59,7 @@ struct ClusterRefreshTests {
         #expect(refresh.nextDeadline == .second(1))
         _ = asks(at: 1)
         #expect(refresh.nextDeadline == .second(3))
-        // Nobody answered within the time-out.
+        // No server answered within the time-out.
         let asked = asks(at: 3)
         #expect(!asked && refresh.nextDeadline == .second(5))
         refresh.request(now: .second(3))
@@ -75,7 +75,7 @@ struct ClusterRefreshTests {
         #expect(refresh.nextDeadline == .second(21))
     }
 
-    @Test("An answer that comes when somebody else was asked meanwhile is too old")
+    @Test("An answer that comes when another server was asked meanwhile is too old")
     mutating func lateAnswer() {
         _ = asks(at: 0)
         let first = refresh.question

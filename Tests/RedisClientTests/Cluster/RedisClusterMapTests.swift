@@ -45,7 +45,7 @@ struct RedisClusterMapTests {
     }
 
     @Test(
-        "Who is named by MOVED is asked first from then on, before any map says so; who cares for masters hears of it"
+        "The server that MOVED names is asked first from then on, before any map says so; observers are told of it"
     )
     func believed() async throws {
         let target = try await Self.server(map: { _ in }, answer: { $1.answer("+there\r\n") })
@@ -173,7 +173,7 @@ struct RedisClusterMapTests {
         }
         await client.connected()
         guard case .failure(let error) = try await client.command("GET", Self.high), error.mayHaveExecuted else {
-            Issue.record("nobody knows whether it has run")
+            Issue.record("the fate of the command has to be unknown")
             return
         }
         while try await client.run({ $0.masterAddresses.map(\.port) }) != [targetPort] {}
@@ -211,7 +211,7 @@ struct RedisClusterMapTests {
         try await other.close()
     }
 
-    @Test("When no master can be reached a replica tells who took over")
+    @Test("When no master can be reached a replica tells which server took over")
     func replicaTells() async throws {
         let replica = try await Self.server {
             $0.answer(Self.map($0.localAddress?.port ?? 0))

@@ -157,7 +157,7 @@ struct RedisClusterRuleTests {
         try await target.close()
     }
 
-    @Test("Who is named by ASK is told so before the command, and the map stays as it is")
+    @Test("The server that ASK names is told so before the command, and the map stays as it is")
     func asking() async throws {
         let target = try await Self.server { request in
             request.hasPrefix("*1\r\n$6\r\nASKING\r\n*2\r\n$3\r\nGET") ? "+OK\r\n+there\r\n" : "-ERR not asked\r\n"
@@ -197,7 +197,7 @@ struct RedisClusterRuleTests {
         try await target.close()
     }
 
-    @Test("A command that nobody can run is tried again until it can, or its time is over")
+    @Test("A command that no server can run is tried again until one can, or its time is over")
     func later() async throws {
         let count = Atomic(0)
         let server = try await Self.server { request in
@@ -242,7 +242,7 @@ struct RedisClusterRuleTests {
         #expect(try await client.command("GET", "a") == .failure(.closed))
     }
 
-    @Test("What waited for a master that is gone goes to who serves its slots now")
+    @Test("Commands that waited for a master that is gone go to the server that has its slots now")
     func goneMaster() async throws {
         let port = try freePort()
         let tellsOld = Atomic(true)

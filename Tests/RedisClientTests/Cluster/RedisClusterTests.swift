@@ -63,7 +63,7 @@ struct RedisClusterTests {
         let new = try await client.evaluate(Self.store, keys: ["{moving}new"], arguments: ["n"]).get()
         #expect(new == .success(.text("n")))
         #expect(try target.command("CLUSTER", "COUNTKEYSINSLOT", "\(slot)").contains("11"))
-        // One key here, one there: nobody can run it, until the last key has moved.
+        // One key here, one there: no server can run it, until the last key has moved.
         let both = client.evaluate(Self.pair, keys: [keys[0], keys[19]])
         for key in keys.suffix(10) {
             _ = try source.command("MIGRATE", "127.0.0.1", "\(target.port)", key, "0", "5000")

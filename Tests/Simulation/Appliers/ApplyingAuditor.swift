@@ -64,7 +64,8 @@ final class ApplyingAuditor {
         guard let unansweredSince else { return }
         var begin = max(unansweredSince, world.broker.awayUntil)
         if world.options.replays {
-            // Nobody begins before Redis has told the history of its data; a single master is waited for so long only.
+            // No applier begins before Redis has told the history of its data; a single master is waited for so long
+            // only.
             begin = max(begin, world.redis.awayUntil)
             begin = max(begin, min(world.redis.silentUntil, begin + Self.longestLook))
         }
@@ -119,7 +120,7 @@ final class ApplyingAuditor {
     }
 
     /// A death that the record means and readers of push.tombstones do not know of. Those of push.tombstones itself
-    /// stand there, and who registered at that second or later is not dead.
+    /// stand there, and a token that registered at that second or later is not dead.
     private func untold(_ log: ApplyingLog, _ place: ApplyingLog.Place) -> ApplyingChange? {
         guard log.source != .tombstones, let entry = log.entry(place.partition, place.offset) else { return nil }
         return entry.changes.first { change in
@@ -170,8 +171,8 @@ final class ApplyingAuditor {
             !isSettled(log, .init(partition: partition, offset: $0), among: made)
         }
         if let open { return "\(log.name(of: .init(partition: partition, offset: open))) is neither applied nor dead" }
-        // A position that somebody has set need not be committed again before the end: what is applied may still be on
-        // its way to push.tombstones.
+        // A position that an operator has set need not be committed again before the end: what is applied may still be
+        // on its way to push.tombstones.
         let deaths = (stored.low..<stored.high).lazy.compactMap {
             self.untold(log, .init(partition: partition, offset: $0))
         }

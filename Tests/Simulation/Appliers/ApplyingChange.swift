@@ -13,7 +13,7 @@ struct ApplyingChange: Hashable, Sendable {
     var code: UInt8
     var texts: [UInt8] = []
 
-    /// A death before everything, which changes nothing: somebody asks for the facts.
+    /// A death before everything, which changes nothing: it asks for the facts.
     var isQuestion: Bool { kind == .tombstone && at == 0 }
 
     /// The texts of a description in the order in which the scripts prefer them.

@@ -1,9 +1,9 @@
 /// Something that goes wrong in a world of appliers at a time, for a time.
 struct ApplyingFault: Sendable, Equatable {
     enum Kind: Sendable, Equatable {
-        /// Redis answers nobody.
+        /// Redis answers no client.
         case redisAway
-        /// One of Redis' masters answers nobody.
+        /// One of Redis' masters answers no client.
         case redisSilent(master: Int)
         /// Redis refuses every change, with this first word.
         case redisRefuses(String)
@@ -11,7 +11,7 @@ struct ApplyingFault: Sendable, Equatable {
         case redisFailOver(master: Int, losing: VirtualTime)
         /// A process' connections to Redis are lost.
         case redisCut(slot: Int)
-        /// The broker answers nobody.
+        /// The broker answers no client.
         case brokerAway
         /// Commits are lost, or the answers to them.
         case commitsLost
@@ -19,7 +19,7 @@ struct ApplyingFault: Sendable, Equatable {
         case rebalance(ApplyingSource)
         /// The oldest records of a partition are deleted, read or not: so many of a thousand.
         case retention(ApplyingSource, Int32, share: Int)
-        /// Somebody sets a group's position beyond any end that the log will have.
+        /// An operator sets a group's position beyond any end that the log will have.
         case beyondEnd(ApplyingSource, Int32)
         /// A process gets no processor time.
         case holdUp(slot: Int)
@@ -53,7 +53,7 @@ struct ApplyingFault: Sendable, Equatable {
         let slot = dice.pick(0...options.processes - 1)
         let source = options.sources[dice.pick(0...options.sources.count - 1)]
         let partition = Int32(dice.pick(0...Int(options.partitions) - 1))
-        // The first process of each kind comes back, so that somebody is there in the end.
+        // The first process of each kind comes back, so that a process is there in the end.
         let isNeeded = ApplyingSource.allCases.contains { options.slots(of: $0).first == slot }
         let backAfter = isNeeded || dice.chance(60) ? dice.time(100...20_000) : nil
         switch dice.pick(0...12) {

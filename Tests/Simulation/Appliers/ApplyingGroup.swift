@@ -1,8 +1,8 @@
 /// The coordinator of the group that applies a Kafka topic.
 ///
 /// As with librdkafka, a member that has not answered an assignment or a revocation joins no further rebalance. It is
-/// thrown out when the patience of one is over. A static member that is gone keeps its place for a session: whoever
-/// comes back under its name takes it, without a rebalance.
+/// thrown out when the patience of one is over. A static member that is gone keeps its place for a session: a member
+/// that comes back under its name takes it, without a rebalance.
 final class ApplyingGroup {
     static let sessionTimeout = VirtualTime.seconds(6)
     private static let patience = VirtualTime.seconds(20)
@@ -22,7 +22,7 @@ final class ApplyingGroup {
         self.log = log
     }
 
-    /// Forgets everybody: the end of a world.
+    /// Forgets all members: the end of a world.
     func dissolve() { members = [] }
 
     func contains(_ member: ApplyingMember) -> Bool { members.contains { $0 === member } }

@@ -27,7 +27,7 @@ final class ApplyingLog {
         var committed: Int64?
         /// The text that was stored with it.
         var metadata = ""
-        /// Somebody has set the position.
+        /// An operator has set the position.
         var isTampered = false
 
         var high: Int64 { Int64(entries.count) }
@@ -96,7 +96,7 @@ final class ApplyingLog {
         group.wakeOwner(of: partition)
     }
 
-    /// Somebody sets the group's position beyond any end that the log will have.
+    /// An operator sets the group's position beyond any end that the log will have.
     func moveBeyondEnd(_ partition: Int32) {
         partitions[Int(partition)].committed = 1_000_000
         partitions[Int(partition)].metadata = ""

@@ -20,7 +20,7 @@ final class ApplyingPart {
     private var applier: RecordApplier?
 
     private static let batchLimit = 50
-    /// Longer than what is lost in a fail-over, and the time until somebody notices.
+    /// Longer than what is lost in a fail-over, and the time until an applier notices.
     private static let replayWindow = Duration.seconds(60)
 
     init(world: ApplyingWorld, loop: SimulatedEventLoop, source: ApplyingSource, slot: Int) {

@@ -32,7 +32,7 @@ struct ApplyingPlan: Sendable, Equatable {
             ApplyingSource.allCases.filter { slots(of: $0).contains(slot) }
         }
 
-        /// The Kafka topics that somebody applies.
+        /// The Kafka topics that have an applier.
         var sources: [ApplyingSource] { ApplyingSource.allCases.filter { !slots(of: $0).isEmpty } }
     }
 

@@ -18,7 +18,7 @@ enum ApplyingSource: Int, Sendable, CaseIterable {
     }
 }
 
-/// A record that somebody publishes for appliers.
+/// A record that is published for appliers.
 struct ApplyingRecord: Sendable, Equatable {
     enum Content: Sendable, Equatable {
         /// - Parameter replaced: the token whose place it takes.

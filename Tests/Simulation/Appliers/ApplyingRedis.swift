@@ -19,7 +19,7 @@ final class ApplyingRedis {
     /// Everything that was made and not lost, in order.
     private var journal: [(time: VirtualTime, change: ApplyingChange)] = []
     private(set) var awayUntil: VirtualTime = 0
-    /// The master that answers nobody, and until when.
+    /// The master that answers no client, and until when.
     private var silence: (master: Int, until: VirtualTime) = (0, 0)
     private var refusal: (prefix: String, until: VirtualTime) = ("", 0)
 
@@ -32,12 +32,12 @@ final class ApplyingRedis {
     /// The master that has a token.
     static func master(of token: Int) -> Int { token / 2 % masters }
 
-    /// The master answers nobody.
+    /// The master answers no client.
     func isAway(_ master: Int) -> Bool {
         world.clock.now < (silence.master == master ? max(awayUntil, silence.until) : awayUntil)
     }
 
-    /// Until then some master answers nobody.
+    /// Until then some master answers no client.
     var silentUntil: VirtualTime { silence.until }
 
     /// No other master, and none at another time, has the same.
@@ -78,10 +78,10 @@ final class ApplyingRedis {
 
     // MARK: Faults
 
-    /// Nobody is answered.
+    /// Redis answers no client.
     func goAway(for time: VirtualTime) { awayUntil = max(awayUntil, world.clock.now + time) }
 
-    /// One master answers nobody. While one does not, no other falls silent.
+    /// One master answers no client. While one does not, no other falls silent.
     func silence(_ master: Int, for time: VirtualTime) {
         guard silence.master == master || silence.until <= world.clock.now else { return }
         silence = (master, max(silence.until, world.clock.now + time))

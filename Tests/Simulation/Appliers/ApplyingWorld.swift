@@ -5,7 +5,7 @@
 /// plan's seed.
 ///
 /// A world has three parts: records and faults as planned; calm, until everything is settled; then some process ends
-/// for good, and those who are left have to go on with new records.
+/// for good, and the processes that are left have to go on with new records.
 final class ApplyingWorld {
     /// The result of a world.
     struct Report: Equatable {
@@ -29,9 +29,9 @@ final class ApplyingWorld {
     private var isOver = false
 
     /// From the end of the last fault until everything must be settled: a session, a rebalance with its patience, a
-    /// batch given up and a commit that nobody answers, one after the other.
+    /// batch given up and a commit that the broker does not answer, one after the other.
     private static let settling = VirtualTime.seconds(120)
-    /// Longest time until those who are left have taken over and applied what was published since.
+    /// Longest time until the processes that are left have taken over and applied what was published since.
     private static let takingOver = ApplyingGroup.sessionTimeout + .seconds(10)
     /// The last records are published so soon after a process has ended.
     private static let lastRecords = VirtualTime.seconds(3)
@@ -66,7 +66,7 @@ final class ApplyingWorld {
         return parts
     }
 
-    /// A number that nobody else has.
+    /// A number that is given once.
     func nextNumber() -> Int {
         numbers += 1
         return numbers
