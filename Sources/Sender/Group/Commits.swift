@@ -7,9 +7,8 @@ import PushTopics
 ///
 /// Bound to the shard's event loop.
 final class Commits {
-    private let consumer: any GroupConsumer
+    private let commits: GroupCommits
     private let metadataBytes: Int
-    private let logger: Logger
     private let clock: () -> MonotonicTime
     /// The clock of the permit: it does not stand still with the host.
     private let hostClock: () -> MonotonicTime
@@ -17,16 +16,11 @@ final class Commits {
     private var nextCommit: MonotonicTime
     /// The time of the last look for a standstill, by the host's clock.
     private var lastLook: MonotonicTime
-    /// Number of the commit on its way in the present assignment; nil: none. One of a former assignment may be on its
-    /// way beside it: its answer can take a minute, and is not waited for.
-    private var underWay: UInt64?
     /// Partitions whose stored position is not known: a commit of a former assignment may have come after later ones.
     private var doubted: Set<Int32> = []
     private(set) var count = 0
     /// Topics that did not fit into the metadata of the last commits, by partition.
     private(set) var unnamed: [Int32: Int] = [:]
-    /// Calls that wait for the answer to a commit, by its number.
-    private var afterAnswer: [UInt64: [() -> Void]] = [:]
     /// A commit was answered, or the group has assigned partitions.
     var onAnswer: () -> Void = {}
     /// A commit of a partition, with this offset, was stored in its assignment.
@@ -40,9 +34,8 @@ final class Commits {
         clock: @escaping () -> MonotonicTime,
         hostClock: @escaping () -> MonotonicTime
     ) {
-        self.consumer = consumer
+        commits = GroupCommits(consumer: consumer, logger: logger)
         self.metadataBytes = metadataBytes
-        self.logger = logger
         self.clock = clock
         self.hostClock = hostClock
         lastLook = hostClock()
@@ -73,9 +66,10 @@ final class Commits {
 
     func assigned() {
         permit.assigned()
-        underWay = nil
+        commits.beginAssignment()
         onAnswer()
     }
+
     func lostAll() { permit.lostAll() }
 
     /// Commits what has changed with the next tick.
@@ -83,21 +77,14 @@ final class Commits {
 
     /// Commits changed positions, at intervals.
     func commitIfDue(_ partitions: @autoclosure () -> [PartitionAssignment], now: MonotonicTime) {
-        guard nextCommit <= now, underWay == nil else { return }
+        guard nextCommit <= now, !commits.isUnderWay else { return }
         nextCommit = now + ShardLimits.commitInterval
         commit(partitions(), evenIfUnchanged: permit.wantsCommit)
     }
 
-    /// Commits partitions that are given back. Calls `body` after the answer, or when the allowed time is over.
-    ///
-    /// An earlier commit of the same assignment is waited for first, so that the newest position is the last to arrive.
+    /// Commits partitions that are given back. Calls `body` after the answer, at once if nothing is to be committed.
     func commitLast(_ partitions: [PartitionAssignment], then body: @escaping () -> Void) {
-        if let underWay {
-            afterAnswer[underWay, default: []].append { [self] in commitLast(partitions, then: body) }
-            return
-        }
-        guard let number = commit(partitions, evenIfUnchanged: false) else { return body() }
-        afterAnswer[number, default: []].append(body)
+        commits.commitLast({ [unowned self] in commit(partitions, evenIfUnchanged: false) }, then: body)
     }
 
     /// A position on its way to the broker.
@@ -106,9 +93,9 @@ final class Commits {
         var position: PositionMetadata.Position
     }
 
-    /// - Returns: the number of the commit; nil: none was sent.
+    /// - Returns: a commit was sent.
     @discardableResult
-    private func commit(_ partitions: [PartitionAssignment], evenIfUnchanged: Bool) -> UInt64? {
+    private func commit(_ partitions: [PartitionAssignment], evenIfUnchanged: Bool) -> Bool {
         var offsets: [KafkaPartitionOffset] = []
         var sent: [Sent] = []
         for partition in partitions.sorted(by: { $0.number < $1.number }) {
@@ -121,44 +108,28 @@ final class Commits {
                 KafkaPartitionOffset(partition.place, offset: position.offset, metadata: position.metadata)
             )
         }
-        guard !offsets.isEmpty else { return nil }
+        guard !offsets.isEmpty else { return false }
         let number = permit.commitSent(now: hostClock())
-        do throws(KafkaError) {
-            underWay = number
-            try consumer.commit(offsets) { [weak self] error in self?.answered(number, sent, error) }
-            return number
-        } catch {
-            underWay = nil
-            logger.warning("commit failed", metadata: ["error": "\(error)"])
-            return nil
+        return commits.commit(offsets) { [unowned self] error, isLate in
+            answered(number, sent, SendPermit.Answer(error), isLate: isLate)
         }
     }
 
-    private func answered(_ number: UInt64, _ sent: [Sent], _ error: KafkaError?) {
-        let answer = SendPermit.Answer(error)
-        if underWay == number {
-            underWay = nil
-            if answer == .stored {
-                for commit in sent {
-                    commit.partition.committed = commit.position
-                    onStored(commit.partition, commit.position.offset)
-                }
+    /// - Parameter isLate: the commit is one of a former assignment.
+    private func answered(_ number: UInt64, _ sent: [Sent], _ answer: SendPermit.Answer, isLate: Bool) {
+        if !isLate, answer == .stored {
+            for commit in sent {
+                commit.partition.committed = commit.position
+                onStored(commit.partition, commit.position.offset)
             }
-        } else if answer == .stored || answer == .unknown {
+        } else if isLate, answer == .stored || answer == .unknown {
             doubted.formUnion(sent.map(\.partition.number))
             // An older position may be stored: until the newest is, a take-over would repeat what lies between.
             nextCommit = clock()
         }
         permit.commitAnswered(number, answer)
-        if let error {
-            // Positions that were not committed are committed by the next attempt, or their records sent again by the
-            // next owner: a repetition, no loss.
-            logger.warning("commit failed", metadata: ["error": "\(error)"])
-        } else {
-            count += 1
-        }
+        if answer == .stored { count += 1 }
         onAnswer()
-        for body in afterAnswer.removeValue(forKey: number) ?? [] { body() }
     }
 
     /// Forgets a partition: nothing of it is committed any more, and no answer is awaited.

@@ -9,17 +9,16 @@ final class PositionCommits {
     /// The present position of a partition; nil: there is none to commit.
     var position: (Int32) -> KafkaPartitionOffset? = { _ in nil }
 
-    private let consumer: any GroupConsumer
-    private let logger: Logger
+    private let commits: GroupCommits
     /// Partitions whose position the broker does not have.
     private var changed: Set<Int32> = []
-    /// Partitions of the commit on its way; nil: there is none.
-    private var underWay: Set<Int32>?
-    private var afterNext: [() -> Void] = []
+    /// Partitions of the last commit that was sent.
+    private var sent: Set<Int32> = []
 
     init(consumer: any GroupConsumer, logger: Logger) {
-        self.consumer = consumer
-        self.logger = logger
+        commits = GroupCommits(consumer: consumer, logger: logger)
+        // One that was refused is tried again later: a group in a rebalance refuses every one.
+        commits.onStored = { [unowned self] in commit() }
     }
 
     /// The positions of partitions have changed.
@@ -27,55 +26,29 @@ final class PositionCommits {
 
     /// Commits what has changed. While a commit is on its way nothing is sent: its answer brings the next one.
     func commit() {
-        if underWay == nil { send(changed) }
+        if !commits.isUnderWay { send(changed) }
     }
 
     /// Commits partitions that are given back. Calls `body` after the answer, at once if there is nothing to commit.
-    ///
-    /// A commit on its way is waited for first, so that the newest positions are the last to arrive.
     func commitLast(_ partitions: [Int32], then body: @escaping () -> Void) {
-        guard underWay == nil else {
-            return afterNext.append { [unowned self] in commitLast(partitions, then: body) }
-        }
-        guard send(changed.intersection(partitions)) else { return body() }
-        afterNext.append(body)
+        commits.commitLast({ [unowned self] in send(changed.intersection(partitions)) }, then: body)
     }
 
     /// Commits nothing of partitions any more.
     func forget(_ partitions: [Int32]) {
         changed.subtract(partitions)
-        underWay?.subtract(partitions)
+        sent.subtract(partitions)
     }
 
     /// - Returns: true if a commit was sent.
     @discardableResult
     private func send(_ partitions: Set<Int32>) -> Bool {
-        let offsets = partitions.sorted().compactMap(position)
-        guard !offsets.isEmpty else { return false }
-        changed.subtract(partitions)
-        underWay = partitions
-        do throws(KafkaError) {
-            try consumer.commit(offsets) { [weak self] in self?.answered($0) }
-            return true
-        } catch {
-            failed(error)
-            return false
+        let isSent = commits.commit(partitions.sorted().compactMap(position)) { [unowned self] error, _ in
+            if error != nil { changed.formUnion(sent) }
         }
-    }
-
-    private func answered(_ error: KafkaError?) {
-        if let error { failed(error) } else { underWay = nil }
-        let bodies = afterNext
-        afterNext = []
-        for body in bodies { body() }
-        // A refused commit is tried again later: a group in a rebalance refuses every one.
-        if error == nil { commit() }
-    }
-
-    private func failed(_ error: KafkaError) {
-        changed.formUnion(underWay ?? [])
-        underWay = nil
-        // If the partitions go before it is stored, the next owner applies them again: changes are idempotent.
-        logger.warning("commit failed", metadata: ["error": "\(error)"])
+        guard isSent else { return false }
+        changed.subtract(partitions)
+        sent = partitions
+        return true
     }
 }
