@@ -181,7 +181,7 @@ final class Stages {
         commits.onStored = earlierLife.stored
         group = Group(
             consumer: clients.consumer,
-            starts: PartitionStarts(consumer: clients.consumer, earlierLife: earlierLife, logger: logger),
+            earlierLife: earlierLife,
             settings: settings,
             directory: directory,
             feeds: feeds,
@@ -221,7 +221,7 @@ final class Stages {
             if let topic = account.topic { changed.update(topic) }
         }
         group.memory.use(changed.memory)
-        group.revokeDeadline = changed.revokeDeadline
+        group.use(changed)
         admission.maxUncommitted = changed.maxUncommitted
         outcomes.use(changed)
         gateway.use(changed)
@@ -244,7 +244,7 @@ final class Stages {
     func retry(now: MonotonicTime) {
         outcomes.retry(now: now)
         publisher.retry()
-        group.starts.ask()
+        group.member.askAgain()
         group.lookAtStanding(now: now)
         retention.mend(group.assigned)
         lookup.ask()
@@ -336,7 +336,7 @@ final class Stages {
         if let gap = feed.ledger.gap {
             return feed.account.feeding == .all ? UInt64(max(0, gap.last + 1)) : nil
         }
-        guard !feed.partition.isPaused, let end = group.end(of: feed.partition) else { return nil }
+        guard !feed.partition.isPaused, let end = group.watermarks(of: feed.partition)?.high else { return nil }
         return UInt64(max(0, end))
     }
 

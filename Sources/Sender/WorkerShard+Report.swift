@@ -19,11 +19,7 @@ extension WorkerShard {
             unacknowledged: stages.outcomes.unacknowledged,
             barred: stages.outcomes.barred + stages.publisher.barredCount,
             coalescing: stages.coalescing.count,
-            hasJoined: GroupReadiness.isReady(
-                hasJoined: group.hasJoined,
-                rejoiningSince: group.rejoiningSince,
-                now: now
-            ),
+            hasJoined: group.isInGroup,
             // Readiness does not wait for Redis if sending may go on without it.
             isTokenStateReady: settings.redisPatience == nil ? isRedisReady : nil,
             isDraining: isDraining,

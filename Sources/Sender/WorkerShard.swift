@@ -134,7 +134,7 @@ package final class WorkerShard {
 
     func revoke(_ partitions: [KafkaTopicPartition], lost: Bool) {
         stages.group.revoke(partitions, lost: lost) { stages.gateway.barriers() }
-        stages.group.finishRevocationIfSettled(now: now)
+        stages.group.member.proceed()
     }
 
     /// The broker's report on a record of the producer.
@@ -197,7 +197,7 @@ package final class WorkerShard {
         isTurning = true
         defer { isTurning = false }
         clients.producer.poll(timeoutMilliseconds: 0)
-        if stages.group.revocation != nil || isDraining { stages.live.serveGroup(keepsMessages: !isDraining) }
+        if stages.group.member.isGivingBack || isDraining { stages.live.serveGroup(keepsMessages: !isDraining) }
         stages.beginTurn()
         stages.lookup.ask()
         moveOn()
@@ -261,7 +261,7 @@ package final class WorkerShard {
 
     /// There is room for another batch.
     private func canTakeBatch(lanes limit: Int) -> Bool {
-        guard case .running = state, stages.group.revocation == nil else { return false }
+        guard case .running = state, !stages.group.member.isGivingBack else { return false }
         return stages.lookup.countedBatches < limit && stages.outcomes.unacknowledged < ShardLimits.publications
     }
 
@@ -296,7 +296,7 @@ package final class WorkerShard {
         stages.lookup.endLate(now: now)
         // Before the retries, which may take long.
         stages.commits.commitIfDue(Array(stages.group.assigned.values), now: now)
-        stages.group.finishRevocationIfSettled(now: now)
+        stages.group.member.proceed()
         if nextRetry <= now {
             nextRetry = now + ShardLimits.retryInterval
             stages.retry(now: now)
@@ -330,7 +330,7 @@ package final class WorkerShard {
         let isBlocked = blockedSince.map { $0 + ShardLimits.blockedBeforePause <= now } ?? false
         if isBlocked {
             stages.live.serveGroup(keepsMessages: true)
-        } else if stages.group.revocation == nil {
+        } else if !stages.group.member.isGivingBack {
             stages.group.pause(false)
         }
     }
@@ -346,13 +346,13 @@ package final class WorkerShard {
         drained = promise
         state = .draining
         logger.info("draining", metadata: ["in-flight": .stringConvertible(stages.gateway.inFlightCount)])
-        stages.group.drain(within: settings.stopTimeout) {
-            stages.gateway.barriers()
+        stages.group.drain {
+            let barriers = stages.gateway.barriers()
+            stages.gateway.finish()
+            return barriers
         } then: { [unowned self] in
             endDrain()
         }
-        stages.gateway.finish()
-        stages.group.finishRevocationIfSettled(now: now)
         return promise.futureResult
     }
 

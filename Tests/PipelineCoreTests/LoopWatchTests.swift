@@ -73,30 +73,3 @@ struct LoopWatchTests {
         #expect(LoopWatch().stuck(now: after(10_000)).isEmpty)
     }
 }
-
-@Suite("Place in the consumer group")
-struct GroupReadinessTests {
-    private let start = MonotonicTime(nanoseconds: 1_000_000_000_000)
-
-    private func isReady(_ hasJoined: Bool, since: MonotonicTime? = nil, after seconds: Int64 = 0) -> Bool {
-        GroupReadiness.isReady(hasJoined: hasJoined, rejoiningSince: since, now: start + .seconds(seconds))
-    }
-
-    @Test("A member that never had an assignment, or lost it, is not ready")
-    func outside() {
-        #expect(!isReady(false))
-        #expect(!isReady(false, since: start))
-    }
-
-    @Test("A member with an assignment is ready, as long as it lasts")
-    func member() {
-        #expect(isReady(true))
-        #expect(isReady(true, after: 1_000_000))
-    }
-
-    @Test("A rebalance does not change readiness, unless it does not end")
-    func rebalance() {
-        #expect(isReady(true, since: start, after: 60))
-        #expect(!isReady(true, since: start, after: 61))
-    }
-}

@@ -2,18 +2,22 @@ import Testing
 
 @testable import PipelineCore
 
-/// The answers to its group of a role that applies records.
+/// The answers of a member to its group.
 @Suite struct MembershipTests {
     private typealias Action = MembershipStateMachine.Action
 
-    private static let limits = MembershipStateMachine.Limits(batch: .seconds(10), commit: .seconds(5))
+    private static let limits = MembershipStateMachine.Limits(revoke: .seconds(10), commit: .seconds(5))
     private let start = MonotonicTime(nanoseconds: 0)
 
-    private func machine(holding starts: [Int32: Int64] = [:]) -> MembershipStateMachine {
-        var machine = MembershipStateMachine(limits: Self.limits)
-        guard !starts.isEmpty else { return machine }
-        _ = machine.assigned(Array(starts.keys))
-        _ = machine.positionsArrived(starts, question: 1)
+    private func machine(
+        holding partitions: Int32...,
+        limits: MembershipStateMachine.Limits = Self.limits,
+        stays: Bool = false
+    ) -> MembershipStateMachine {
+        var machine = MembershipStateMachine(limits: limits, stays: stays)
+        guard !partitions.isEmpty else { return machine }
+        _ = machine.assigned(partitions)
+        _ = machine.positionsArrived(of: Set(partitions), question: 1)
         return machine
     }
 
@@ -23,19 +27,18 @@ import Testing
     func emptyAssignment() {
         var idle = machine()
         #expect(idle.assigned([]) == [.completeAssign([])])
-        var busy = machine(holding: [3: 7])
+        var busy = machine(holding: 3)
         #expect(busy.assigned([]) == [.completeAssign([])])
-        #expect(busy.positions == [3: 7])
+        #expect(busy.held == [3])
     }
 
     @Test("Partitions start where the group has committed, and hold nothing before that is known")
     func positions() {
         var machine = machine()
         #expect(machine.assigned([4, 3]) == [.askPositions(of: [3, 4], question: 1)])
-        #expect(machine.positions.isEmpty && !machine.wants(3, offset: 100))
-        #expect(machine.positionsArrived([3: 7, 4: -2], question: 1) == [.completeAssign([3, 4])])
-        #expect(machine.positions == [3: 7, 4: -2])
-        #expect(machine.wants(3, offset: 7) && !machine.wants(3, offset: 6) && machine.wants(4, offset: 0))
+        #expect(machine.held.isEmpty)
+        #expect(machine.positionsArrived(of: [3, 4], question: 1) == [.completeAssign([3, 4])])
+        #expect(machine.held == [3, 4])
     }
 
     @Test("A second assignment before the first is answered drops none of the first's positions")
@@ -43,9 +46,9 @@ import Testing
         var machine = machine()
         _ = machine.assigned([1])
         #expect(machine.assigned([2]) == [.askPositions(of: [1, 2], question: 2)])
-        #expect(machine.positionsArrived([1: 10], question: 1) == [], "an answer to half of it")
-        #expect(machine.positionsArrived([1: 10, 2: 20], question: 2) == [.completeAssign([1, 2])])
-        #expect(machine.positions == [1: 10, 2: 20])
+        #expect(machine.positionsArrived(of: [1], question: 1) == [], "an answer to half of it")
+        #expect(machine.positionsArrived(of: [1, 2], question: 2) == [.completeAssign([1, 2])])
+        #expect(machine.held == [1, 2])
     }
 
     @Test("An empty assignment beside one that waits for positions is answered together with it")
@@ -53,16 +56,16 @@ import Testing
         var machine = machine()
         _ = machine.assigned([1])
         #expect(machine.assigned([]) == [.askPositions(of: [1], question: 2)])
-        #expect(machine.positionsArrived([1: 10], question: 2) == [.completeAssign([1])])
+        #expect(machine.positionsArrived(of: [1], question: 2) == [.completeAssign([1])])
     }
 
     @Test("Partitions that the client could not begin are not held, and those that it has go on")
     func notAssigned() {
-        var machine = machine(holding: [3: 7])
+        var machine = machine(holding: 3)
         _ = machine.assigned([4])
-        _ = machine.positionsArrived([4: 8], question: 2)
+        _ = machine.positionsArrived(of: [4], question: 2)
         #expect(machine.notAssigned([4]) == [.end([4])])
-        #expect(machine.positions == [3: 7] && !machine.isInGroup(now: start))
+        #expect(machine.held == [3] && !machine.isInGroup(now: start))
         #expect(machine.assigned([]) == [.completeAssign([])])
         #expect(machine.isInGroup(now: start))
         #expect(machine.notAssigned([]) == [], "an empty assignment may fail, too")
@@ -84,89 +87,87 @@ import Testing
     func takenBack() {
         var machine = machine()
         _ = machine.assigned([1])
-        let actions = machine.revoked([1], lost: false, inHand: [], now: start)
+        let actions = machine.revoked([1], lost: false, work: [], now: start)
         #expect(actions == [.completeAssign([]), .commitLast([], commit: 1)])
         #expect(machine.lastCommitEnded(1, now: start) == [.completeRevoke])
-        #expect(machine.positionsArrived([1: 10], question: 1) == [])
+        #expect(machine.positionsArrived(of: [1], question: 1) == [])
         #expect(machine.askAgain() == [])
-        #expect(machine.positions.isEmpty)
+        #expect(machine.held.isEmpty)
     }
 
     @Test("A partition that is assigned once more is fetched anew: the batch of the former assignment is dropped")
     func leftovers() {
-        var machine = machine(holding: [1: 10])
+        var machine = machine(holding: 1)
         _ = machine.assigned([1])
-        #expect(machine.positionsArrived([1: 5], question: 2) == [.abandon([1]), .completeAssign([1])])
-        #expect(machine.positions == [1: 5])
+        #expect(machine.positionsArrived(of: [1], question: 2) == [.abandon([1]), .completeAssign([1])])
+        #expect(machine.held == [1])
     }
 
     // MARK: Going
 
     @Test("Partitions are given back when their batch has ended and its positions are committed")
     func givingBack() {
-        var machine = machine(holding: [1: 10, 2: 20])
-        #expect(machine.revoked([1, 2], lost: false, inHand: [2], now: start) == [])
+        var machine = machine(holding: 1, 2)
+        #expect(machine.revoked([1, 2], lost: false, work: [2], now: start) == [])
         #expect(!machine.mayTake)
-        machine.moved([2: 25])
-        #expect(machine.proceed(inHand: [], now: start) == [.commitLast([1, 2], commit: 1)])
-        #expect(machine.positions[2] == 25)
+        #expect(machine.proceed(work: [], now: start) == [.commitLast([1, 2], commit: 1)])
+        #expect(machine.held == [1, 2])
         #expect(machine.lastCommitEnded(1, now: start) == [.end([1, 2]), .completeRevoke])
-        #expect(machine.positions.isEmpty && machine.mayTake)
+        #expect(machine.held.isEmpty && machine.mayTake)
     }
 
     @Test("The batch in hand is waited for in vain no longer than the patience: its partitions go without it")
     func patience() {
-        var machine = machine(holding: [1: 10, 2: 20])
-        _ = machine.revoked([1, 2], lost: false, inHand: [2], now: start)
-        #expect(machine.proceed(inHand: [2], now: start + .milliseconds(9999)) == [])
+        var machine = machine(holding: 1, 2)
+        _ = machine.revoked([1, 2], lost: false, work: [2], now: start)
+        #expect(machine.proceed(work: [2], now: start + .milliseconds(9999)) == [])
         let late = start + .seconds(10)
-        #expect(machine.proceed(inHand: [2], now: late) == [.abandon([2]), .commitLast([1, 2], commit: 1)])
-        #expect(machine.positions[2] == 20, "what is in hand counts as not applied")
+        #expect(machine.proceed(work: [2], now: late) == [.abandon([2]), .commitLast([1, 2], commit: 1)])
     }
 
     @Test("An answer to the last commit that does not come holds the group for as long as it may, and comes too late")
     func lastCommit() {
-        var machine = machine(holding: [1: 10])
-        _ = machine.revoked([1], lost: false, inHand: [], now: start)
-        #expect(machine.proceed(inHand: [], now: start + .milliseconds(4999)) == [])
-        #expect(machine.proceed(inHand: [], now: start + .seconds(5)) == [.end([1]), .completeRevoke])
+        var machine = machine(holding: 1)
+        _ = machine.revoked([1], lost: false, work: [], now: start)
+        #expect(machine.proceed(work: [], now: start + .milliseconds(4999)) == [])
+        #expect(machine.proceed(work: [], now: start + .seconds(5)) == [.end([1]), .completeRevoke])
         #expect(machine.lastCommitEnded(1, now: start) == [])
     }
 
     @Test("In a cooperative group a batch of partitions that stay is not waited for, and they stay")
     func cooperative() {
-        var machine = machine(holding: [1: 10, 2: 20])
-        #expect(machine.revoked([1], lost: false, inHand: [2], now: start) == [.commitLast([1], commit: 1)])
+        var machine = machine(holding: 1, 2)
+        #expect(machine.revoked([1], lost: false, work: [2], now: start) == [.commitLast([1], commit: 1)])
         #expect(machine.lastCommitEnded(1, now: start) == [.end([1]), .completeRevoke])
-        #expect(machine.positions == [2: 20])
+        #expect(machine.held == [2])
         #expect(machine.assigned([]) == [.completeAssign([])])
     }
 
     @Test("Lost partitions end at once, without a commit, also while they are being given back")
     func lost() {
-        var machine = machine(holding: [1: 10])
-        #expect(machine.revoked([1], lost: true, inHand: [1], now: start) == [.end([1]), .completeRevoke])
-        machine = self.machine(holding: [1: 10])
-        _ = machine.revoked([1], lost: false, inHand: [1], now: start)
-        let actions = machine.revoked([1], lost: true, inHand: [1], now: start)
+        var machine = machine(holding: 1)
+        #expect(machine.revoked([1], lost: true, work: [1], now: start) == [.end([1]), .completeRevoke])
+        machine = self.machine(holding: 1)
+        _ = machine.revoked([1], lost: false, work: [1], now: start)
+        let actions = machine.revoked([1], lost: true, work: [1], now: start)
         #expect(actions == [.end([1]), .completeRevoke, .completeRevoke])
         #expect(machine.mayTake)
     }
 
     @Test("A revocation during another one waits for both, and each is answered")
     func secondRevocation() {
-        var machine = machine(holding: [1: 10, 2: 20])
-        _ = machine.revoked([1], lost: false, inHand: [], now: start)
-        #expect(machine.revoked([2], lost: false, inHand: [2], now: start) == [])
+        var machine = machine(holding: 1, 2)
+        _ = machine.revoked([1], lost: false, work: [], now: start)
+        #expect(machine.revoked([2], lost: false, work: [2], now: start) == [])
         #expect(machine.lastCommitEnded(1, now: start) == [], "the commit of the first alone")
-        #expect(machine.proceed(inHand: [], now: start) == [.commitLast([1, 2], commit: 2)])
+        #expect(machine.proceed(work: [], now: start) == [.commitLast([1, 2], commit: 2)])
         #expect(machine.lastCommitEnded(2, now: start) == [.end([1, 2]), .completeRevoke, .completeRevoke])
     }
 
     @Test("A revocation of nothing is answered")
     func emptyRevocation() {
         var machine = machine()
-        #expect(machine.revoked([], lost: false, inHand: [], now: start) == [.commitLast([], commit: 1)])
+        #expect(machine.revoked([], lost: false, work: [], now: start) == [.commitLast([], commit: 1)])
         #expect(machine.lastCommitEnded(1, now: start) == [.completeRevoke])
     }
 
@@ -174,24 +175,94 @@ import Testing
 
     @Test("A stop lets the batch end, commits, and leaves; nothing is taken and no assignment begun meanwhile")
     func stop() {
-        var machine = machine(holding: [1: 10])
-        #expect(machine.stop(inHand: [1], now: start) == [])
+        var machine = machine(holding: 1)
+        #expect(machine.stop(work: [1], now: start) == [])
         #expect(!machine.mayTake)
         #expect(machine.assigned([2]) == [])
-        #expect(machine.stop(inHand: [], now: start) == [])
-        machine.moved([1: 12])
-        #expect(machine.proceed(inHand: [], now: start) == [.commitLast([1], commit: 1)])
+        #expect(machine.stop(work: [], now: start) == [])
+        #expect(machine.proceed(work: [], now: start) == [.commitLast([1], commit: 1)])
         #expect(machine.lastCommitEnded(1, now: start) == [.end([1]), .leave])
     }
 
     @Test("A stop without partitions leaves at once; one that loses its partitions does not wait for its batch")
     func shortStops() {
         var machine = machine()
-        #expect(machine.stop(inHand: [], now: start) == [.commitLast([], commit: 1)])
+        #expect(machine.stop(work: [], now: start) == [.commitLast([], commit: 1)])
         #expect(machine.lastCommitEnded(1, now: start) == [.leave])
-        machine = self.machine(holding: [1: 10])
-        _ = machine.stop(inHand: [1], now: start)
-        #expect(machine.revoked([1], lost: true, inHand: [1], now: start) == [.end([1]), .leave])
+        machine = self.machine(holding: 1)
+        _ = machine.stop(work: [1], now: start)
+        #expect(machine.revoked([1], lost: true, work: [1], now: start) == [.end([1]), .leave])
+    }
+
+    @Test("A member that stays after a stop answers assignments until it has given everything back, and revocations")
+    func staying() {
+        var machine = machine(holding: 1, stays: true)
+        #expect(machine.stop(work: [1], now: start) == [])
+        #expect(machine.assigned([2]) == [.askPositions(of: [2], question: 2)])
+        #expect(machine.positionsArrived(of: [2], question: 2) == [.completeAssign([2])])
+        #expect(machine.revoked([1], lost: false, work: [1], now: start) == [])
+        #expect(machine.proceed(work: [], now: start) == [.commitLast([1], commit: 1)])
+        #expect(machine.lastCommitEnded(1, now: start) == [.end([1]), .completeRevoke, .leave])
+        #expect(machine.hasLeft && machine.assigned([3]) == [] && machine.askAgain() == [])
+        #expect(machine.revoked([2], lost: true, work: [], now: start) == [.end([2]), .completeRevoke])
+    }
+
+    // MARK: What was sent
+
+    private static let sender = MembershipStateMachine.Limits(
+        settle: .seconds(2),
+        revoke: .seconds(10),
+        stop: .seconds(20),
+        commit: .seconds(5)
+    )
+
+    private func sender() -> MembershipStateMachine { machine(holding: 1, 2, limits: Self.sender, stays: true) }
+
+    @Test("What was sent may settle for less long than what is in hand, and holds up nothing beyond")
+    func settling() {
+        var machine = sender()
+        let unsettled = MembershipStateMachine.Work(inHand: [], isSettled: false)
+        #expect(machine.revoked([1], lost: false, work: unsettled, now: start) == [])
+        #expect(machine.proceed(work: unsettled, now: start + .milliseconds(1999)) == [])
+        #expect(
+            machine.proceed(work: unsettled, now: start + .seconds(2)) == [.abandon([]), .commitLast([1], commit: 1)]
+        )
+        machine = sender()
+        _ = machine.revoked([1], lost: false, work: .init(inHand: [1], isSettled: false), now: start)
+        #expect(machine.proceed(work: [1], now: start + .milliseconds(9999)) == [])
+        #expect(machine.proceed(work: [1], now: start + .seconds(10)) == [.abandon([1]), .commitLast([1], commit: 1)])
+    }
+
+    @Test("A stop has a limit of its own, and does not lengthen that of a revocation under way")
+    func limits() {
+        var machine = sender()
+        #expect(machine.stop(work: [1], now: start) == [])
+        #expect(machine.proceed(work: [1], now: start + .milliseconds(19_999)) == [])
+        #expect(machine.proceed(work: [1], now: start + .seconds(20)) != [])
+        machine = sender()
+        _ = machine.revoked([1], lost: false, work: [1], now: start)
+        _ = machine.stop(work: [1], now: start + .seconds(5))
+        let actions = machine.proceed(work: [1], now: start + .seconds(10))
+        #expect(actions == [.abandon([1]), .commitLast([1, 2], commit: 1)])
+    }
+
+    @Test("A fenced member waits for nothing and commits nothing")
+    func fenced() {
+        var machine = sender()
+        #expect(machine.revoked([1], lost: false, work: [1], now: start) == [])
+        let actions = machine.proceed(work: .init(inHand: [1], isFenced: true), now: start)
+        #expect(actions == [.abandon([1]), .end([1]), .completeRevoke])
+    }
+
+    @Test("A partition that is assigned anew while it is given back is given back no longer")
+    func assignedAnew() {
+        var machine = sender()
+        _ = machine.revoked([1, 2], lost: false, work: [1], now: start)
+        _ = machine.assigned([1])
+        #expect(machine.positionsArrived(of: [1], question: 2) == [.abandon([1]), .completeAssign([1])])
+        #expect(machine.proceed(work: [], now: start) == [.commitLast([2], commit: 1)])
+        #expect(machine.lastCommitEnded(1, now: start) == [.end([2]), .completeRevoke])
+        #expect(machine.held == [1])
     }
 
     // MARK: The place in the group
@@ -202,7 +273,7 @@ import Testing
         #expect(!machine.isInGroup(now: start))
         _ = machine.assigned([1])
         #expect(!machine.isInGroup(now: start), "the broker is asked first")
-        _ = machine.revoked([1], lost: false, inHand: [], now: start)
+        _ = machine.revoked([1], lost: false, work: [], now: start)
         _ = machine.lastCommitEnded(1, now: start)
         #expect(!machine.isInGroup(now: start))
         _ = machine.assigned([])
@@ -211,17 +282,17 @@ import Testing
 
     @Test("A member that has given its partitions back keeps its place for a minute; one that has lost them has none")
     func placeKept() {
-        var machine = machine(holding: [1: 10])
-        _ = machine.revoked([1], lost: false, inHand: [1], now: start)
+        var machine = machine(holding: 1)
+        _ = machine.revoked([1], lost: false, work: [1], now: start)
         #expect(machine.isInGroup(now: start + .seconds(9)), "its partitions are still its own")
-        _ = machine.proceed(inHand: [], now: start + .seconds(9))
+        _ = machine.proceed(work: [], now: start + .seconds(9))
         _ = machine.lastCommitEnded(1, now: start + .seconds(10))
         #expect(machine.isInGroup(now: start + .seconds(70)))
         #expect(!machine.isInGroup(now: start + .seconds(71)))
         _ = machine.assigned([])
         #expect(machine.isInGroup(now: start + .seconds(71)))
-        machine = self.machine(holding: [1: 10])
-        _ = machine.revoked([1], lost: true, inHand: [], now: start)
+        machine = self.machine(holding: 1)
+        _ = machine.revoked([1], lost: true, work: [], now: start)
         #expect(!machine.isInGroup(now: start))
     }
 
@@ -241,11 +312,18 @@ import Testing
     }
 }
 
+/// Nothing but what is in hand of partitions.
+extension MembershipStateMachine.Work: ExpressibleByArrayLiteral {
+    public init(arrayLiteral partitions: Int32...) {
+        self.init(inHand: Set(partitions))
+    }
+}
+
 /// A group of one partition, which its oldest member has. As with librdkafka, a member that has left a question without
 /// an answer takes part in no further rebalance.
 private struct GroupModel {
     private struct Member {
-        var machine = MembershipStateMachine(limits: .init(batch: .seconds(10), commit: .seconds(5)))
+        var machine = MembershipStateMachine(limits: .init(revoke: .seconds(10), commit: .seconds(5)))
         var hasOpenQuestion = false
         var isGone = false
     }
@@ -254,7 +332,7 @@ private struct GroupModel {
     private let now = MonotonicTime(nanoseconds: 0)
 
     /// The members that may apply records of the partition.
-    var owners: [Int] { members.indices.filter { members[$0].machine.wants(0, offset: 100) } }
+    var owners: [Int] { members.indices.filter { members[$0].machine.held.contains(0) } }
 
     mutating func join() {
         members.append(Member())
@@ -262,15 +340,15 @@ private struct GroupModel {
     }
 
     mutating func leave(_ member: Int) {
-        let actions = members[member].machine.stop(inHand: [], now: now)
+        let actions = members[member].machine.stop(work: [], now: now)
         carryOut(actions, by: member)
         rebalance()
     }
 
     private mutating func rebalance() {
-        for member in members.indices where takesPart(member) && !members[member].machine.positions.isEmpty {
+        for member in members.indices where takesPart(member) && !members[member].machine.held.isEmpty {
             members[member].hasOpenQuestion = true
-            let actions = members[member].machine.revoked([0], lost: false, inHand: [], now: now)
+            let actions = members[member].machine.revoked([0], lost: false, work: [], now: now)
             carryOut(actions, by: member)
         }
         let oldest = members.indices.first { !members[$0].isGone }
@@ -287,7 +365,7 @@ private struct GroupModel {
         for action in actions {
             switch action {
             case .askPositions(_, let question):
-                let next = members[member].machine.positionsArrived([0: 100], question: question)
+                let next = members[member].machine.positionsArrived(of: [0], question: question)
                 carryOut(next, by: member)
             case .commitLast(_, let commit):
                 let next = members[member].machine.lastCommitEnded(commit, now: now)

@@ -4,12 +4,28 @@ import PipelineCore
 import PushTopics
 import RedisClient
 
-/// Asks whether partitions without a commit of the group were read before, and leaves a sign of it: a mark in Redis,
-/// written when a partition's first commit in an assignment is stored. It outlives the commits.
+/// Finds the starts of partitions: the group's commit, or for one without a commit a decision by signs that it was read
+/// before. Leaves such a sign: a mark in Redis, written when a partition's first commit in an assignment is stored. It
+/// outlives the commits.
 ///
 /// The key is `m:{<Kafka topic>:<partition>}:position`; the value names the group and the offset, for people. Bound to
 /// the shard's event loop.
 final class EarlierLife {
+    /// The start of a partition.
+    enum Start: PartitionStart {
+        /// The group's commit.
+        case committed(KafkaPartitionOffset)
+        /// Without a commit of the group.
+        case first(KafkaTopicPartition, FirstStart.Decision)
+
+        var place: KafkaTopicPartition {
+            switch self {
+            case .committed(let position): position.place
+            case .first(let place, _): place
+            }
+        }
+    }
+
     /// The numbers of partitions of the Kafka topics that are asked about; 0: they are not asked about.
     struct PartitionCounts {
         var requests: Int32 = 0
@@ -37,10 +53,34 @@ final class EarlierLife {
         self.logger = logger
     }
 
-    typealias Decisions = [KafkaTopicPartition: FirstStart.Decision]
+    private typealias Decisions = [KafkaTopicPartition: FirstStart.Decision]
+
+    /// Finds the starts of partitions. Calls back once.
+    func findStarts(
+        of places: [KafkaTopicPartition],
+        _ completion: @escaping (Result<[Start], KafkaError>) -> Void
+    ) {
+        consumer.committed(places, timeoutMilliseconds: ShardLimits.questionTimeoutMilliseconds) { [self] result in
+            guard case .success(let positions) = result, positions.contains(where: { $0.offset < 0 }) else {
+                return completion(result.map { $0.map(Start.committed) })
+            }
+            decide(positions.filter { $0.offset < 0 }.map(\.place)) { result in
+                completion(
+                    result.map { decisions in
+                        positions.map { position in
+                            decisions[position.place].map { .first(position.place, $0) } ?? .committed(position)
+                        }
+                    }
+                )
+            }
+        }
+    }
 
     /// Decides for partitions of which the group has no commit. Calls back once.
-    func decide(_ places: [KafkaTopicPartition], _ completion: @escaping (Result<Decisions, KafkaError>) -> Void) {
+    private func decide(
+        _ places: [KafkaTopicPartition],
+        _ completion: @escaping (Result<Decisions, KafkaError>) -> Void
+    ) {
         let outcomes = (0..<counts.outcomes).map { KafkaTopicPartition(topic: settings.names.outcomes, partition: $0) }
         // The outcomes count only where Redis does not tell of the mark: see ``FirstStart``.
         consumer.watermarks(

@@ -24,7 +24,7 @@ struct FeedSums {
                 sums[ObjectIdentifier(feed.account), default: Sum()].keepOldest(takenAt: takenAt)
             }
         }
-        for partition in group.active { add(partition, end: group.end(of: partition)) }
+        for partition in group.active { add(partition, end: group.watermarks(of: partition)?.high) }
     }
 
     subscript(account: TopicAccount) -> Sum { sums[ObjectIdentifier(account)] ?? Sum() }

@@ -19,6 +19,8 @@ final class Group {
         case failed(KafkaError)
     }
 
+    typealias Member = GroupMember<EarlierLife.Start>
+
     /// Called for every event, after the change.
     var onEvent: (Event) -> Void = { _ in }
 
@@ -26,19 +28,12 @@ final class Group {
     let memory: ShardMemory
     let commits: Commits
     let directory: TopicDirectory
-    let consumer: any GroupConsumer
-    let starts: PartitionStarts
+    let member: Member
+    private let consumer: any GroupConsumer
+    private let earlierLife: EarlierLife
+    /// As they were at the start.
+    private let settings: ShardSettings
     let logger: Logger
-    private let nearRecords: Int64
-    private let nearBytes: Int
-    var revokeDeadline: Duration
-    private let settlePatience: Duration
-    private let requestsTopic: String
-    let decoderEdition: UInt8
-    private let mostRefused: Int
-    private let clock: () -> MonotonicTime
-    private let unixMilliseconds: () -> Int64
-    private let newSalt: () -> TopicSalt
 
     /// The assigned partitions, by number.
     private(set) var assigned: [Int32: PartitionAssignment] = [:] {
@@ -49,21 +44,14 @@ final class Group {
     /// Assigned partitions that are not read, each with the reason.
     private(set) var standing: [Int32: ShardReport.Standing] = [:]
     private var nextLookAtStanding: MonotonicTime
-    private(set) var revocation: Revocation?
-    private var revocationsBegun: UInt64 = 0
-    /// Revocations of the group without an answer: each needs its own, also those that are carried out together.
-    private var openRevocations = 0
-    /// The first assignment, possibly empty, was answered.
-    private(set) var hasJoined = false
-    /// The time when partitions were given back; nil once the next assignment is answered.
-    private(set) var rejoiningSince: MonotonicTime?
-    private(set) var isStopping = false
+    /// The ends of the lanes that must be settled before partitions are given back.
+    private var barriers: [LaneBarrier] = []
     /// Called at a stop when everything is committed, or cannot be.
     private var whenDrained: (() -> Void)?
 
     init(
         consumer: any GroupConsumer,
-        starts: PartitionStarts,
+        earlierLife: EarlierLife,
         settings: ShardSettings,
         directory: TopicDirectory,
         feeds: FeedTable,
@@ -73,25 +61,30 @@ final class Group {
         clock: @escaping () -> MonotonicTime
     ) {
         self.consumer = consumer
-        self.starts = starts
+        self.earlierLife = earlierLife
+        self.settings = settings
         self.directory = directory
         self.feeds = feeds
         self.memory = memory
         self.commits = commits
         self.logger = logger
-        self.clock = clock
-        nearRecords = settings.nearRecords
-        nearBytes = settings.nearBytes
-        revokeDeadline = settings.revokeDeadline
-        settlePatience = settings.settlePatience
-        requestsTopic = settings.names.requests
-        decoderEdition = settings.decoderEdition
-        mostRefused = settings.topicLimits.refused
-        unixMilliseconds = settings.unixMilliseconds
-        newSalt = settings.newSalt
         nextLookAtStanding = clock()
-        starts.onKnown = { [unowned self] in complete($0) }
+        // A stopped worker stays in its group until all its shards are drained.
+        member = GroupMember(
+            consumer: consumer,
+            topic: settings.names.requests,
+            machine: MembershipStateMachine(limits: .init(settings), stays: true),
+            logger: logger,
+            clock: clock
+        )
+        member.findStarts = { earlierLife.findStarts(of: $0, $1) }
+        member.begin = { [unowned self] in $0.map(begin) }
+        member.work = { [unowned self] in work() }
+        member.commitLast = { [unowned self] in commits.commitLast($0.compactMap { assigned[$0] }, then: $1) }
+        member.onEvent = { [unowned self] in handle($0) }
     }
+
+    func use(_ changed: ShardSettings) { member.use(.init(changed)) }
 
     /// Partitions being fed, in order.
     var active: [PartitionAssignment] {
@@ -100,47 +93,52 @@ final class Group {
         return all.allSatisfy { $0.phase == .active } ? all : all.filter { $0.phase == .active }
     }
 
+    /// An assignment, possibly empty, was answered, and none was lost or came since.
+    var hasJoined: Bool { member.machine.hasJoined && !member.machine.isAssignmentOpen }
+
+    /// The shard has its place in the group.
+    var isInGroup: Bool { hasJoined && member.isInGroup }
+
+    private func handle(_ event: Member.Event) {
+        switch event {
+        case .assigned(let partitions):
+            // If that fails, messages of those that stand are ignored all the same.
+            let mustStand = partitions.filter { standing[$0] != nil }
+            if !mustStand.isEmpty { _ = member.pause(true, mustStand) }
+            onEvent(.changed)
+        case .failed(let error):
+            onEvent(.failed(error))
+            onEvent(.changed)
+        case .abandoned(let partitions):
+            // Others are fetched anew.
+            guard partitions.allSatisfy({ assigned[$0]?.phase == .revoking }) else { return }
+            logger.warning("revocation timed out; the next owner sends notifications in flight again")
+        case .ended(let partitions):
+            for partition in partitions { standing[partition] = nil }
+            end(partitions.compactMap { assigned[$0] })
+        case .revoked:
+            barriers = []
+            if whenDrained == nil { onEvent(.changed) }
+        case .left:
+            let body = whenDrained
+            whenDrained = nil
+            body?()
+        }
+    }
+
     // MARK: Coming
 
     /// Takes an assignment of the group; the partitions start at their last commit.
-    func assign(_ partitions: [KafkaTopicPartition]) {
-        hasJoined = false
+    func assign(_ places: [KafkaTopicPartition]) {
         // Not when the positions are known: the group's assignment may be old by then.
         commits.assigned()
-        starts.assign(partitions)
-    }
-
-    private func complete(_ found: [PartitionStarts.Start]) {
-        let starts = found.map(begin)
-        defer { onEvent(.changed) }
-        do throws(KafkaError) {
-            try consumer.completeAssign(starts)
-        } catch {
-            // They are not read here, and a commit of them would overtake their next owner.
-            for start in starts { standing[start.partition] = nil }
-            end(starts.compactMap { assigned[$0.partition] })
-            logger.error("partitions could not be assigned", metadata: ["error": "\(error)"])
-            return onEvent(.failed(error))
-        }
-        hasJoined = true
-        rejoiningSince = nil
-        let mustStand = starts.filter { standing[$0.partition] != nil }.map(\.place)
-        do throws(KafkaError) {
-            if !mustStand.isEmpty { try consumer.pause(mustStand) }
-        } catch {
-            // Their messages are ignored all the same.
-            logger.error(
-                "partition could not be paused or resumed",
-                metadata: ["partition": "\(mustStand.map(\.partition).sorted())", "error": "\(error)"]
-            )
-        }
-        logger.info("partitions assigned", metadata: ["partitions": "\(starts.map(\.partition).sorted())"])
+        member.assign(places)
     }
 
     /// Begins an assignment.
     ///
     /// - Returns: the start of its live reader.
-    private func begin(_ start: PartitionStarts.Start) -> KafkaPartitionOffset {
+    private func begin(_ start: EarlierLife.Start) -> KafkaPartitionOffset {
         // Still there only if a rebalance failed in between: its leftovers must not be sent beside the records fetched
         // anew.
         if let former = assigned.removeValue(forKey: start.place.partition) { end([former]) }
@@ -181,10 +179,47 @@ final class Group {
         }
         // With a near cursor the live reader starts there and skips finished records.
         let lowest = metadata.laggards.map(\.cursor).min() ?? position.offset
-        let isNear = position.offset - lowest <= nearRecords
+        let isNear = position.offset - lowest <= settings.nearRecords
         let start = isNear ? min(lowest, position.offset) : position.offset
         add(position.place, metadata, isMixed: isMixed, offset: position.offset, start: start)
         return KafkaPartitionOffset(position.place, offset: start)
+    }
+
+    /// Reads the metadata of a committed offset, and prepares it for this owner's decoder.
+    ///
+    /// - Returns: nil: the partition must stand; `isMixed`: see ``PartitionAssignment/isMixed``.
+    private func read(_ position: KafkaPartitionOffset) -> (metadata: PositionMetadata, isMixed: Bool)? {
+        var metadata = PositionMetadata()
+        var place: Logger.Metadata = ["partition": "\(position.partition)", "offset": "\(position.offset)"]
+        do throws(PositionMetadata.DecodingError) {
+            metadata = try PositionMetadata(decoding: position.metadata, committedOffset: position.offset)
+        } catch {
+            switch error {
+            case .missing:
+                logger.critical("committed offset has no metadata: set by hand; starting there", metadata: place)
+            case .unknownVersion, .malformed:
+                logger.critical(
+                    "commit metadata is not understood; the partition stands until its offset is set",
+                    metadata: place
+                )
+                return nil
+            case .madeFor(let offset, _):
+                place["made_for"] = "\(offset)"
+                logger.critical(
+                    "commit metadata was made for another offset; the partition stands until its offset is set",
+                    metadata: place
+                )
+                return nil
+            }
+        }
+        let isMixed = metadata.adapt(to: settings.decoderEdition, committedOffset: position.offset)
+        if isMixed, metadata.refused != nil {
+            logger.warning(
+                "refused records of a former owner may be of any topic; notifications may be sent again",
+                metadata: place
+            )
+        }
+        return (metadata, isMixed)
     }
 
     private func add(
@@ -196,15 +231,15 @@ final class Group {
     ) {
         let partition = PartitionAssignment(
             place: place,
-            claimedAt: unixMilliseconds(),
+            claimedAt: settings.unixMilliseconds(),
             salt: salt(under: metadata),
             doneBelow: offset,
-            edition: decoderEdition,
+            edition: settings.decoderEdition,
             isMixed: isMixed,
-            mostRefused: mostRefused,
+            mostRefused: settings.topicLimits.refused,
             table: feeds,
             budget: memory,
-            nearBytes: nearBytes
+            nearBytes: settings.nearBytes
         )
         if start >= 0 { partition.moveLive(to: start) }
         partition.mayEndEarly = start < offset
@@ -225,23 +260,23 @@ final class Group {
     /// The key of a partition's hashes: that of the commit, or a new one. Names of an earlier version, which have none,
     /// stay until an assignment begins without any.
     private func salt(under metadata: PositionMetadata) -> TopicSalt {
-        metadata.salt == .none && metadata.laggards.isEmpty ? newSalt() : metadata.salt
+        metadata.salt == .none && metadata.laggards.isEmpty ? settings.newSalt() : metadata.salt
     }
 
     /// Looks once more at partitions that stand.
     func lookAtStanding(now: MonotonicTime) {
-        guard !standing.isEmpty, nextLookAtStanding <= now, revocation == nil else { return }
+        guard !standing.isEmpty, nextLookAtStanding <= now, !member.isGivingBack else { return }
         // Redis answers soon; what an operator has to do takes longer.
         let isUndecided = standing.values.contains(.undecided)
         nextLookAtStanding = now + (isUndecided ? ShardLimits.retryInterval : ShardLimits.standingInterval)
-        let places = standing.keys.sorted().map { KafkaTopicPartition(topic: requestsTopic, partition: $0) }
-        starts.find(places) { [weak self] result in
-            guard let self, !isStopping, case .success(let found) = result else { return }
+        let places = standing.keys.sorted().map { KafkaTopicPartition(topic: settings.names.requests, partition: $0) }
+        earlierLife.findStarts(of: places) { [weak self] result in
+            guard let self, !member.machine.hasLeft, case .success(let found) = result else { return }
             for start in found where standing[start.place.partition] != nil { release(start) }
         }
     }
 
-    private func release(_ found: PartitionStarts.Start) {
+    private func release(_ found: EarlierLife.Start) {
         let start = begin(found)
         guard standing[start.partition] == nil else { return }
         do throws(KafkaError) {
@@ -253,6 +288,19 @@ final class Group {
         onEvent(.changed)
     }
 
+    /// Pauses partitions while there is no room, so that polling brings events only. Those whose log was cut stay so.
+    func pause(_ isBlocked: Bool) {
+        func rests(_ partition: PartitionAssignment) -> Bool { isBlocked || partition.isCut }
+        guard assigned.values.contains(where: { $0.isPaused != rests($0) }) else { return }
+        for partition in active where partition.isPaused != rests(partition) {
+            if member.pause(rests(partition), [partition.number]) { partition.isPaused = rests(partition) }
+        }
+    }
+
+    func watermarks(of partition: PartitionAssignment) -> KafkaWatermarks? {
+        consumer.cachedWatermarks(partition.place)
+    }
+
     // MARK: Going
 
     /// Gives back partitions that the group revokes. Lost ones belong to another member already: nothing of them is
@@ -260,110 +308,35 @@ final class Group {
     ///
     /// - Parameter barriers: the ends of lanes that must be settled, asked for once nothing more is sent.
     func revoke(_ places: [KafkaTopicPartition], lost: Bool, barriers: () -> [LaneBarrier]) {
-        openRevocations += 1
-        starts.withdraw(places)
         for place in places { standing[place.partition] = nil }
-        if lost { hasJoined = false }
-        let leaving = places.compactMap { assigned[$0.partition] }
-        logger.info(
-            lost ? "partitions lost" : "partitions revoked",
-            metadata: ["partitions": "\(places.map(\.partition).sorted())"]
-        )
-        if lost { lose(leaving) } else { startRevocation(of: leaving, within: revokeDeadline, barriers) }
-    }
-
-    /// Ends partitions that belong to another member already. Others that are being given back still settle and are
-    /// committed, at a stop too.
-    private func lose(_ partitions: [PartitionAssignment]) {
-        for partition in partitions { partition.phase = .revoking }
-        onEvent(.leaving(partitions.flatMap(\.sortedFeeds)))
-        end(partitions)
-        revocation?.partitions.removeAll { partition in partitions.contains { $0 === partition } }
-        if revocation?.partitions.isEmpty ?? true { finishRevocation() }
+        stopSending(places.compactMap { assigned[$0.partition] })
+        if !lost { self.barriers = barriers() }
+        member.revoke(places, lost: lost)
     }
 
     /// Gives back all partitions: the worker stops.
-    func drain(within limit: Duration, barriers: () -> [LaneBarrier], then body: @escaping () -> Void) {
+    func drain(barriers: () -> [LaneBarrier], then body: @escaping () -> Void) {
         whenDrained = body
-        startRevocation(of: Array(assigned.values), within: limit, barriers)
+        stopSending(Array(assigned.values))
+        self.barriers = barriers()
+        member.stop()
     }
 
-    private func startRevocation(
-        of partitions: [PartitionAssignment],
-        within limit: Duration,
-        _ barriers: () -> [LaneBarrier]
-    ) {
+    private func stopSending(_ partitions: [PartitionAssignment]) {
         for partition in partitions { partition.phase = .revoking }
         onEvent(.leaving(partitions.flatMap(\.sortedFeeds)))
-        // A rebalance inside a drain adds nothing: all partitions are leaving already.
-        let former = revocation
-        revocationsBegun += 1
-        revocation = Revocation(
-            number: revocationsBegun,
-            partitions: partitions.filter { partition in
-                !(former?.partitions.contains { $0 === partition } ?? false)
-            } + (former?.partitions ?? []),
-            barriers: barriers(),
-            settlesUntil: former?.settlesUntil ?? clock() + settlePatience,
-            deadline: min(former?.deadline ?? MonotonicTime(nanoseconds: .max), clock() + limit)
+    }
+
+    /// Partitions are given back once everything in flight has settled and everything published is acknowledged.
+    private func work() -> MembershipStateMachine.Work {
+        let inHand = assigned.values.filter { partition in
+            partition.phase == .revoking && partition.feeds.values.contains { $0.unacknowledged > 0 }
+        }
+        return .init(
+            inHand: Set(inHand.map(\.number)),
+            isSettled: barriers.allSatisfy(\.isPassed),
+            isFenced: commits.isFenced
         )
-    }
-
-    /// Gives the partitions back once everything in flight has settled and everything published is acknowledged.
-    func finishRevocationIfSettled(now: MonotonicTime) {
-        guard let revocation else { return }
-        switch revocation.step {
-        case .settling:
-            let isAcknowledged = revocation.partitions.allSatisfy { partition in
-                partition.feeds.values.allSatisfy { $0.unacknowledged == 0 }
-            }
-            let isSettled = revocation.barriers.allSatisfy(\.isPassed)
-            // A topic that does not settle must not delay the partitions of other topics for longer.
-            let isPatient = !isSettled && now < revocation.settlesUntil || !isAcknowledged
-            guard !isPatient || revocation.deadline <= now || commits.isFenced else { return }
-            if !(isSettled && isAcknowledged) {
-                logger.warning("revocation timed out; the next owner sends notifications in flight again")
-            }
-            // Nothing that the group would still store: it has gone on without this member.
-            guard !commits.isFenced else { return finishRevocation() }
-            self.revocation?.step = .committing
-            self.revocation?.deadline = now + ShardLimits.lastCommitPatience
-            commits.commitLast(revocation.partitions) { [weak self] in
-                // The answer may be that to a former revocation's commit, which was not waited for any longer.
-                guard let present = self?.revocation, present.number == revocation.number,
-                    case .committing = present.step
-                else { return }
-                self?.finishRevocation()
-            }
-        case .committing:
-            if revocation.deadline <= now { finishRevocation() }
-        }
-    }
-
-    private func finishRevocation() {
-        let partitions = revocation?.partitions ?? []
-        revocation = nil
-        end(partitions)
-        // Also at a stop: the group waits for the answer with the partitions of all members.
-        let answers = openRevocations
-        openRevocations = 0
-        for _ in 0..<answers { answerRevocation() }
-        if let whenDrained {
-            isStopping = true
-            starts.close()
-            self.whenDrained = nil
-            return whenDrained()
-        }
-        rejoiningSince = clock()
-        onEvent(.changed)
-    }
-
-    private func answerRevocation() {
-        do throws(KafkaError) {
-            try consumer.completeRevoke()
-        } catch {
-            logger.error("partitions could not be given back", metadata: ["error": "\(error)"])
-        }
     }
 
     private func end(_ partitions: [PartitionAssignment]) {
@@ -375,5 +348,16 @@ final class Group {
         }
         onEvent(.over(over))
         if assigned.isEmpty { commits.lostAll() }
+    }
+}
+
+extension MembershipStateMachine.Limits {
+    fileprivate init(_ settings: ShardSettings) {
+        self.init(
+            settle: settings.settlePatience,
+            revoke: settings.revokeDeadline,
+            stop: settings.stopTimeout,
+            commit: ShardLimits.lastCommitPatience
+        )
     }
 }

@@ -103,20 +103,14 @@ final class OffsetsOutOfRange {
                 "retention has overtaken the lag: records were deleted before they were read",
                 metadata: metadata
             )
-        case .beyondEnd:
+        case .beyondEnd, .cut:
             beyondEnd += 1
             metadata["first"] = "\(extent.low)"
             metadata["end"] = "\(extent.high)"
             logger.critical(
-                "partition ends before its committed offset; what is left is applied from its beginning",
-                metadata: metadata
-            )
-        case .cut:
-            beyondEnd += 1
-            metadata["first"] = "\(extent.low)"
-            metadata["end"] = "\(extent.high)"
-            logger.critical(
-                "partition was cut before its committed offset; what is left is applied from its beginning",
+                found == .cut
+                    ? "partition was cut before its committed offset; what is left is applied from its beginning"
+                    : "partition ends before its committed offset; what is left is applied from its beginning",
                 metadata: metadata
             )
         }

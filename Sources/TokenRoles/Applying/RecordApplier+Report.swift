@@ -14,7 +14,7 @@ extension RecordApplier {
 
     /// The assigned partitions, with what has not been applied of them: what is in hand waits as well.
     var partitions: [Partition] {
-        group.positions.keys.sorted().map { .init(number: $0, lagRecords: group.lagRecords(of: $0)) }
+        group.positions.all.keys.sorted().map { .init(number: $0, lagRecords: group.lagRecords(of: $0)) }
     }
 
     /// Records of push.tombstones without an acknowledgement.
@@ -37,5 +37,5 @@ extension RecordApplier {
     var isRedisReady: Bool { clients.redis.isReady }
 
     /// The consumer has its place in the group; an empty assignment is one.
-    var isInGroup: Bool { group.isInGroup }
+    var isInGroup: Bool { group.member.isInGroup }
 }

@@ -163,7 +163,7 @@ final class RecordApplier {
         eventLoop.preconditionInEventLoop()
         clients.clock?.start()
         replay?.start { [unowned self] in
-            group.requestPositions()
+            group.member.askAgain()
             turn()
         }
         ticking = eventLoop.repeating(after: .milliseconds(100), every: Limits.tick) { [unowned self] in tick() }
@@ -240,7 +240,7 @@ final class RecordApplier {
         group.pause(true)
         guard let leftover = consume() else { return }
         // Fetched before the pause: they would not come again.
-        if !group.isStopping { leftovers.append(leftover) }
+        if !group.member.machine.isStopping { leftovers.append(leftover) }
         turnSoon()
     }
 
@@ -262,7 +262,7 @@ final class RecordApplier {
 
     private func wants(_ message: KafkaMessageView, of leftover: LeftoverBatch) -> Bool {
         let (partition, offset) = (message.partition, message.offset)
-        return !leftover.dropped.contains(partition) && group.wants(partition, offset: offset)
+        return !leftover.dropped.contains(partition) && group.positions.wants(partition, offset: offset)
             && !writer.inFlight.holds(partition, offset: offset)
     }
 
@@ -280,20 +280,19 @@ final class RecordApplier {
 
     // MARK: Events
 
-    func assign(_ partitions: [KafkaTopicPartition]) { group.assign(partitions) }
+    func assign(_ partitions: [KafkaTopicPartition]) { group.member.assign(partitions) }
 
     func revoke(_ partitions: [KafkaTopicPartition], lost: Bool) { group.revoke(partitions, lost: lost) }
 
     /// The broker's word on a dead letter, or on a tombstone.
     func delivered(_ opaque: UInt64, error: KafkaError?) { writer.delivered(opaque, error: error) }
 
-    private func handle(_ event: ApplierGroup.Event) {
+    private func handle(_ event: ApplierGroup.Member.Event) {
         switch event {
-        case .dropped(let partitions):
+        case .abandoned(let partitions), .ended(let partitions):
             drop(partitions)
             turnSoon()
-        case .changed:
-            turnSoon()
+        case .assigned, .failed, .revoked: turnSoon()
         case .left:
             // Not from inside a call of the consumer.
             eventLoop.assumeIsolated().execute { [self] in finishStop() }
@@ -314,7 +313,7 @@ final class RecordApplier {
         if let stopped { return stopped.futureResult }
         let promise = eventLoop.makePromise(of: Void.self)
         stopped = promise
-        group.stop()
+        group.member.stop()
         turn()
         return promise.futureResult
     }
