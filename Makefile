@@ -3,9 +3,9 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help deps program build test check demo bench bench-sandbox bench-badtokens bench-tokens bench-isolation bench-http2 \
-    bench-scaling bench-hostile bench-publish chaos soak simulate fuzz lint schema-check deploy-check sbom generate \
-    clean
+.PHONY: help deps program build test check demo bench bench-smoke bench-sandbox bench-badtokens bench-tokens \
+    bench-isolation bench-http2 bench-scaling bench-hostile bench-publish chaos soak simulate fuzz lint schema-check \
+    deploy-check sbom generate clean
 
 # One configuration serves tests and runs, so that nothing is compiled twice and what is tested is what runs.
 JOBS ?= 2
@@ -103,28 +103,31 @@ SUSPEND := $(BIN)/belfry-bench-suspend.so
 $(SUSPEND): Tests/Benchmarks/Suspend/suspend.c | build
 	@clang -O2 -Wall -Wextra -Werror -shared -fPIC -o $@ $<
 
-# All that belfry-bench measures of worker and registrar; with ARGS one subcommand, `worker` where they name none.
+# All that is measured of worker and registrar; with ARGS one scenario, `worker` where they name none.
 bench: build $(ALLOCATIONS) $(SUSPEND) ## measure worker and registrar against their floors in C, in all scenarios
-	@result=0; $(if $(ARGS)$(KAFKA),$(BIN)/belfry-bench $(ARGS) $(if $(KAFKA),--kafka '$(KAFKA)') || result=1, \
-	for each in worker latency registrar scaling; do $(BIN)/belfry-bench $$each || result=1; done); exit $$result
+	@$(BIN)/belfry-bench run $(if $(ARGS)$(KAFKA),$(ARGS) $(if $(KAFKA),--kafka '$(KAFKA)'), \
+	    worker latency registrar scaling)
+
+bench-smoke: build $(ALLOCATIONS) ## run shortened benchmarks: nothing may be lost or repeated, and times are not judged
+	@$(BIN)/belfry-bench smoke
 
 bench-sandbox: build ## measure the sandbox against a raw TLS sink in C
-	@$(BIN)/belfry-bench sandbox $(ARGS)
+	@$(BIN)/belfry-bench run sandbox $(ARGS)
 
 bench-badtokens: build ## measure what invalid tokens among good ones cost a worker
-	@$(BIN)/belfry-bench-badtokens $(ARGS)
+	@$(BIN)/belfry-bench run badtokens $(ARGS)
 
 bench-tokens: build ## measure the token state: memory, look-ups, sending with the filter
-	@$(BIN)/belfry-bench tokens $(ARGS)
+	@$(BIN)/belfry-bench run tokens $(ARGS)
 
 bench-isolation: build ## measure whether one sick topic harms a healthy one
-	@$(BIN)/belfry-bench-isolation $(ARGS)
+	@$(BIN)/belfry-bench run isolation $(ARGS)
 
 bench-scaling: build ## measure what a topic feels of workers that come and go, from one to four and back
-	@$(BIN)/belfry-bench-isolation --scaling $(ARGS)
+	@$(BIN)/belfry-bench run isolation --scaling $(ARGS)
 
 bench-hostile: build ## measure how long hostile records hold a worker, and how much of its memory it counts
-	@$(BIN)/belfry-bench-hostile $(ARGS)
+	@$(BIN)/belfry-bench run hostile $(ARGS)
 
 # h2load knows no client certificates; the library gives it one.
 IDENTITY := $(BIN)/belfry-bench-identity.so
@@ -132,10 +135,10 @@ $(IDENTITY): Tests/Benchmarks/Identity/identity.c | build
 	@clang -O2 -Wall -Wextra -Werror -shared -fPIC -o $@ $<
 
 bench-http2: build $(IDENTITY) ## measure a worker over HTTP/2 against h2load, and the sandbox against nghttpd
-	@$(BIN)/belfry-bench http2 $(ARGS)
+	@$(BIN)/belfry-bench run http2 $(ARGS)
 
 bench-publish: build ## measure belfry publish against a bare loop in C, and a worker in many languages
-	@$(BIN)/belfry-bench publish $(ARGS)
+	@$(BIN)/belfry-bench run publish $(ARGS)
 
 chaos: build ## break the pipeline's processes for five minutes and prove that nothing is lost
 	@$(BIN)/belfry-chaos $(ARGS)

@@ -161,32 +161,17 @@ let package = Package(
             ]
         ),
 
-        // The benchmark: a driver in Swift, and what it shares with the programs in C below, which it starts.
+        // The benchmarks: one driver in Swift, and what it shares with the programs in C below, which it starts.
         .target(name: "BenchmarkCommon", path: "Tests/Benchmarks/Common"),
         .executableTarget(
             name: "belfry-bench",
-            dependencies: [
-                "APNsProtocol", "BenchmarkCommon", "KafkaClient", "PushSchemas", "RedisClient", "Sandbox",
-                "TLSTransport", "TokenState", "Workbench", "belfry-bench-broker", "belfry-bench-calls",
-                "belfry-bench-fire", "belfry-bench-floor", "belfry-bench-load", "belfry-bench-lookups",
-                "belfry-bench-sink", argumentParser, protobuf,
-            ] + nio,
+            dependencies: benchmark + [
+                "APNsProtocol", "BenchmarkCommon", "HTTP2Transport", "RedisClient", "Sandbox", "TokenState",
+                "belfry-bench-broker", "belfry-bench-calls", "belfry-bench-fire", "belfry-bench-floor",
+                "belfry-bench-load", "belfry-bench-lookups", "belfry-bench-sink", protobuf,
+            ],
             path: "Tests/Benchmarks/Driver"
         ),
-        // The price of bad tokens.
-        .executableTarget(
-            name: "belfry-bench-badtokens",
-            dependencies: benchmark + [protobuf],
-            path: "Tests/Benchmarks/BadTokens"
-        ),
-        // The price of one sick topic for a healthy one.
-        .executableTarget(
-            name: "belfry-bench-isolation",
-            dependencies: benchmark + ["APNsProtocol", "HTTP2Transport"],
-            path: "Tests/Benchmarks/Isolation"
-        ),
-        // The price of hostile records.
-        .executableTarget(name: "belfry-bench-hostile", dependencies: benchmark, path: "Tests/Benchmarks/Hostile"),
         // Chaos on real processes.
         .executableTarget(
             name: "belfry-chaos",
@@ -316,15 +301,14 @@ let package = Package(
             name: "BenchmarkDriverTests",
             dependencies: [
                 "APNsProtocol", "BelfrySupport", "BenchmarkCommon", "HTTP2Transport", "LocalPipeline", "PushSchemas",
-                "TokenState", "Workbench", "belfry-bench", "belfry-bench-hostile", "belfry-bench-isolation", nioCore,
-                protobuf,
+                "TokenState", "Workbench", "belfry-bench", nioCore, protobuf,
             ]
         ),
         .testTarget(
             name: "ChaosTests",
             dependencies: [
-                "KafkaClient", "LocalPipeline", "PipelineCore", "PushSchemas", "Sandbox", "TestSupport",
-                "belfry-bench-badtokens", "belfry-chaos", protobuf,
+                "KafkaClient", "LocalPipeline", "PipelineCore", "PushSchemas", "Sandbox", "TestSupport", "belfry-chaos",
+                protobuf,
             ]
         ),
         .testTarget(

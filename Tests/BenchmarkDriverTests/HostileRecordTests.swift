@@ -2,7 +2,7 @@ import PushSchemas
 import Testing
 import Workbench
 
-@testable import belfry_bench_hostile
+@testable import belfry_bench
 
 /// The records of the hostile benchmark, and its numbers.
 @Suite("Hostile records")

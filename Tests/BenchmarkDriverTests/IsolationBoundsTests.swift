@@ -1,6 +1,6 @@
 import Testing
 
-@testable import belfry_bench_isolation
+@testable import belfry_bench
 
 @Suite("The bounds of the isolation benchmark")
 struct IsolationBoundsTests {
@@ -112,14 +112,5 @@ struct IsolationBoundsTests {
                 == #"{"missed":["invalid-100"],"passed":false,"scenario":"all","scenarios":2}"#
         )
         #expect(try IsolationReport.lastLine([kept]).contains(#""passed":true"#))
-    }
-
-    @Test("Scenarios are chosen by name; an unknown one is an error")
-    func selection() throws {
-        #expect(try Selection(nil).sicknesses == Sickness.allCases)
-        #expect(try Selection("slow,return").sicknesses == [.slow])
-        #expect(try Selection("slow,return").hasReturn)
-        #expect(try !Selection("slow").hasReturn)
-        #expect(throws: (any Error).self) { try Selection("slow,measles") }
     }
 }

@@ -2,7 +2,7 @@ import LocalPipeline
 import Testing
 
 @testable import BelfrySupport
-@testable import belfry_bench_isolation
+@testable import belfry_bench
 
 @Suite("The workers' configuration in the isolation benchmark")
 struct IsolationConfigurationTests {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import belfry_bench_isolation
+@testable import belfry_bench
 
 @Suite("The ledger of the isolation benchmark")
 struct IsolationLedgerTests {

@@ -3,7 +3,7 @@ import PushSchemas
 import SwiftProtobuf
 import Testing
 
-@testable import belfry_bench_isolation
+@testable import belfry_bench
 
 @Suite("The records of the isolation benchmark")
 struct IsolationRecordTests {

@@ -3,7 +3,7 @@ import HTTP2Transport
 import NIOCore
 import Testing
 
-@testable import belfry_bench_isolation
+@testable import belfry_bench
 
 @Suite("The provider API of the isolation benchmark")
 struct StreamGatewayTests {

@@ -172,16 +172,6 @@ struct WorkerReportTests {
 
 @Suite("Scenarios of a worker")
 struct ScenarioPlanTests {
-    @Test("Scenarios are named in a list, each once; without one all are meant")
-    func selection() throws {
-        #expect(try ScenarioSelection(nil).names == ScenarioPlan.Name.allCases)
-        let names = try ScenarioSelection("fanout,single-lookup,fanout").names
-        #expect(names == [.fanout, .singleLookup])
-        for wrong in ["", "single,", "Single", "http2"] {
-            #expect(throws: (any Error).self) { try ScenarioSelection(wrong) }
-        }
-    }
-
     @Test("Every scenario has its worker first, and something to compare it with")
     func contenders() throws {
         for name in ScenarioPlan.Name.allCases where name != .languages {
@@ -262,6 +252,6 @@ struct EventCounterTests {
             in_flight{topic="b"} 4
             in_flight_total 9
             """
-        #expect(Contender.sum(of: "in_flight", in: text) == 7)
+        #expect(MetricNumbers(text).sum(of: "in_flight") == 7)
     }
 }

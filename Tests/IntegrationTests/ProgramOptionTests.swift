@@ -5,10 +5,7 @@ import Workbench
 extension IntegrationTests {
     /// The options of the test programs, and their tables in Tests/README.md.
     struct ProgramOptionTests {
-        private static let programs = [
-            "belfry-bench", "belfry-bench-badtokens", "belfry-bench-hostile", "belfry-bench-isolation", "belfry-chaos",
-            "belfry-simulate",
-        ]
+        private static let programs = ["belfry-bench", "belfry-chaos", "belfry-simulate"]
 
         @Test("Every option of a test program stands in its command's table in Tests/README.md, and no other")
         func documented() throws {
