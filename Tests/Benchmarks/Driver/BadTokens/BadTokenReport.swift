@@ -1,5 +1,3 @@
-import Foundation
-
 /// The result of one case: rounds of a clean run and one with bad tokens, of the same size, judged in pairs.
 ///
 /// A bad token that is not yet known costs its connection the time until the answer and the next handshake, during
@@ -93,71 +91,25 @@ struct BadTokenReport: Equatable {
 
     /// One line for programs.
     func line() throws -> String {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys]
-        let fields = Fields(
-            invalidPercent: invalidPercent,
-            answerDelayMilliseconds: answerDelayMilliseconds,
-            notifications: notifications,
-            distinctBad: distinctBad,
-            unlearnedShare: Self.rounded(unlearnedShare, 6),
-            connections: connections,
-            handshakeMilliseconds: Self.rounded(handshakeSeconds * 1000, 2),
-            goodputRatio: Self.rounded(goodputRatio, 3),
-            boundRatio: Self.rounded(boundRatio, 3),
-            efficiency: Self.rounded(efficiency, 3),
-            goodRate: Self.rounded(Self.median(rounds.map(\.goodRate)), 0),
-            cleanRate: Self.rounded(Self.median(rounds.map(\.cleanRate)), 0),
-            rounds: rounds.map { round in
-                [round.cleanRate, round.goodRate].map { Self.rounded($0, 0) }
-            },
-            duplicates: rounds.reduce(0) { $0 + $1.duplicates },
-            connects: rounds.map(\.connects).max() ?? 0,
-            connectLimit: connectLimit,
-            refused: rounds.map(\.refused).max() ?? 0,
-            meetsTargets: meetsTargets
-        )
-        return String(decoding: try encoder.encode(fields), as: UTF8.self)
-    }
-
-    private static func rounded(_ value: Double, _ digits: Int) -> Decimal {
-        // A Decimal prints the digits meant, a Double sometimes many more.
-        Decimal(string: String(format: "%.\(digits)f", value)) ?? 0
-    }
-
-    private struct Fields: Encodable {
-        let invalidPercent: Double
-        let answerDelayMilliseconds: Int
-        let notifications: Int
-        let distinctBad: Int
-        let unlearnedShare: Decimal
-        let connections: Int
-        let handshakeMilliseconds: Decimal
-        let goodputRatio: Decimal
-        let boundRatio: Decimal
-        let efficiency: Decimal
-        let goodRate: Decimal
-        let cleanRate: Decimal
-        let rounds: [[Decimal]]
-        let duplicates: Int
-        let connects: Int
-        let connectLimit: Int
-        let refused: Int
-        let meetsTargets: Bool
-
-        enum CodingKeys: String, CodingKey {
-            case notifications, connections, duplicates, connects, refused, rounds, efficiency
-            case invalidPercent = "invalid_percent"
-            case answerDelayMilliseconds = "answer_delay_ms"
-            case distinctBad = "distinct_bad"
-            case unlearnedShare = "p"
-            case handshakeMilliseconds = "handshake_ms"
-            case goodputRatio = "goodput_ratio"
-            case boundRatio = "bound_ratio"
-            case goodRate = "good_rate"
-            case cleanRate = "clean_rate"
-            case connectLimit = "connect_limit"
-            case meetsTargets = "meets_targets"
-        }
+        var line = ResultLine()
+        line.add("invalid_percent", invalidPercent, digits: 6)
+        line.add("answer_delay_ms", answerDelayMilliseconds)
+        line.add("notifications", notifications)
+        line.add("distinct_bad", distinctBad)
+        line.add("p", unlearnedShare, digits: 6)
+        line.add("connections", connections)
+        line.add("handshake_ms", handshakeSeconds * 1000, digits: 2)
+        line.add("goodput_ratio", goodputRatio, digits: 3)
+        line.add("bound_ratio", boundRatio, digits: 3)
+        line.add("efficiency", efficiency, digits: 3)
+        line.add("good_rate", Self.median(rounds.map(\.goodRate)), digits: 0)
+        line.add("clean_rate", Self.median(rounds.map(\.cleanRate)), digits: 0)
+        line.add("rounds", rounds.map { [$0.cleanRate, $0.goodRate] }, digits: 0)
+        line.add("duplicates", rounds.reduce(0) { $0 + $1.duplicates })
+        line.add("connects", rounds.map(\.connects).max() ?? 0)
+        line.add("connect_limit", connectLimit)
+        line.add("refused", rounds.map(\.refused).max() ?? 0)
+        line.add("meets_targets", meetsTargets)
+        return try line.text()
     }
 }

@@ -1,5 +1,3 @@
-import Foundation
-
 /// The result of one case, or of all.
 struct HostileReport: Equatable {
     /// Longest hold of a shard's loop that is no miss.
@@ -42,44 +40,15 @@ struct HostileReport: Equatable {
 
     /// One line for programs.
     func line() throws -> String {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys]
-        let fields = Fields(
-            name: name,
-            records: records,
-            recordBytes: recordBytes,
-            worst: Self.rounded(worstMilliseconds, 2),
-            healthy: Self.rounded(healthyMilliseconds, 1),
-            countedRatio: Self.rounded(countedRatio, 2),
-            deadLetterRatio: Self.rounded(deadLetterRatio, 3),
-            passed: passed
-        )
-        return String(decoding: try encoder.encode(fields), as: UTF8.self)
-    }
-
-    private static func rounded(_ value: Double?, _ digits: Int) -> Decimal? {
-        // A Decimal prints the digits meant, a Double sometimes many more.
-        value.flatMap { Decimal(string: String(format: "%.\(digits)f", $0)) }
-    }
-
-    private struct Fields: Encodable {
-        let name: String
-        let records: Int
-        let recordBytes: Int
-        let worst: Decimal?
-        let healthy: Decimal?
-        let countedRatio: Decimal?
-        let deadLetterRatio: Decimal?
-        let passed: Bool
-
-        enum CodingKeys: String, CodingKey {
-            case records, passed
-            case name = "case"
-            case recordBytes = "record_bytes"
-            case worst = "worst_ms"
-            case healthy = "healthy_ms"
-            case countedRatio = "counted_ratio"
-            case deadLetterRatio = "dead_letter_bytes_per_record_byte"
-        }
+        var line = ResultLine()
+        line.add("case", name)
+        line.add("records", records)
+        line.add("record_bytes", recordBytes)
+        line.add("worst_ms", worstMilliseconds, digits: 2)
+        line.add("healthy_ms", healthyMilliseconds, digits: 1)
+        line.add("counted_ratio", countedRatio, digits: 2)
+        line.add("dead_letter_bytes_per_record_byte", deadLetterRatio, digits: 3)
+        line.add("passed", passed)
+        return try line.text()
     }
 }

@@ -1,4 +1,3 @@
-import Foundation
 import LocalPipeline
 
 /// The result of one scenario.
@@ -53,113 +52,41 @@ struct IsolationReport: Sendable {
 
     /// One line for programs.
     func line() throws -> String {
-        let fields = Fields(
-            transport: transport.rawValue,
-            scenario: scenario,
-            passed: missed.isEmpty,
-            missed: missed,
-            seconds: Self.rounded(seconds, 1),
-            rate: Self.rounded(rate, 0),
-            rateRatio: rateRatio.map { Self.rounded($0, 3) },
-            p50: p50Milliseconds.map { Self.rounded($0, 1) },
-            p99: p99Milliseconds.map { Self.rounded($0, 1) },
-            p99Alone: p99AloneMilliseconds.map { Self.rounded($0, 1) },
-            takeoverSeconds: Self.rounded(takeoverSeconds, 1),
-            catchUpSeconds: catchUpSeconds.map { Self.rounded($0, 1) },
-            lost: lost,
-            duplicates: duplicates,
-            orderViolations: disordered + (comeback?.disordered ?? 0),
-            tombstones: tombstones,
-            deadLetters: deadLetters,
-            deadLetterBytesRatio: Self.rounded(deadLetterBytesRatio, 2),
-            sickOffered: sickOffered,
-            sickAccepted: sickAccepted,
-            sickQueue: sickQueue,
-            sickConnections: sickConnections,
-            returned: comeback?.notifications,
-            returnRatio: comeback.map { Self.rounded($0.ratio, 3) },
-            returnRate: comeback.map { Self.rounded($0.rate, 0) },
-            liveRate: comeback.map { Self.rounded($0.liveRate, 0) },
-            returnLost: comeback?.lost,
-            returnDuplicates: comeback?.duplicates
-        )
-        return try Self.encode(fields)
+        var line = ResultLine(scenario: scenario)
+        line.judge(missed: missed)
+        line.add("transport", transport.rawValue)
+        line.add("seconds", seconds, digits: 1)
+        line.add("rate", rate, digits: 0)
+        line.add("rate_ratio", rateRatio, digits: 3)
+        line.add("p50_ms", p50Milliseconds, digits: 1)
+        line.add("p99_ms", p99Milliseconds, digits: 1)
+        line.add("p99_alone_ms", p99AloneMilliseconds, digits: 1)
+        line.add("takeover_seconds", takeoverSeconds, digits: 1)
+        line.add("catch_up_seconds", catchUpSeconds, digits: 1)
+        line.add("lost", lost)
+        line.add("duplicates", duplicates)
+        line.add("order_violations", disordered + (comeback?.disordered ?? 0))
+        line.add("tombstones", tombstones)
+        line.add("dead_letters", deadLetters)
+        line.add("dead_letter_bytes_ratio", deadLetterBytesRatio, digits: 2)
+        line.add("sick_offered", sickOffered)
+        line.add("sick_accepted", sickAccepted)
+        line.add("sick_queue", sickQueue)
+        line.add("sick_connections", sickConnections)
+        line.add("returned", comeback?.notifications)
+        line.add("return_ratio", comeback?.ratio, digits: 3)
+        line.add("return_rate", comeback?.rate, digits: 0)
+        line.add("live_rate", comeback?.liveRate, digits: 0)
+        line.add("return_lost", comeback?.lost)
+        line.add("return_duplicates", comeback?.duplicates)
+        return try line.text()
     }
 
     /// The last line of a run.
     static func lastLine(_ reports: [IsolationReport]) throws -> String {
-        let missed = reports.filter { !$0.missed.isEmpty }.map(\.scenario)
-        return try encode(Summary(scenario: "all", passed: missed.isEmpty, scenarios: reports.count, missed: missed))
-    }
-
-    static func encode(_ value: some Encodable) throws -> String {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys]
-        return String(decoding: try encoder.encode(value), as: UTF8.self)
-    }
-
-    static func rounded(_ value: Double, _ digits: Int) -> Decimal {
-        // A Decimal prints the digits meant, a Double sometimes many more.
-        Decimal(string: String(format: "%.\(digits)f", value)) ?? 0
-    }
-
-    private struct Summary: Encodable {
-        let scenario: String
-        let passed: Bool
-        let scenarios: Int
-        let missed: [String]
-    }
-
-    private struct Fields: Encodable {
-        let transport: String
-        let scenario: String
-        let passed: Bool
-        let missed: [String]
-        let seconds: Decimal
-        let rate: Decimal
-        let rateRatio: Decimal?
-        let p50: Decimal?
-        let p99: Decimal?
-        let p99Alone: Decimal?
-        let takeoverSeconds: Decimal
-        let catchUpSeconds: Decimal?
-        let lost: Int
-        let duplicates: Int
-        let orderViolations: Int
-        let tombstones: Int
-        let deadLetters: Int
-        let deadLetterBytesRatio: Decimal
-        let sickOffered: Int
-        let sickAccepted: Int
-        let sickQueue: Int
-        let sickConnections: Int
-        let returned: Int?
-        let returnRatio: Decimal?
-        let returnRate: Decimal?
-        let liveRate: Decimal?
-        let returnLost: Int?
-        let returnDuplicates: Int?
-
-        enum CodingKeys: String, CodingKey {
-            case transport, scenario, passed, missed, seconds, rate, lost, duplicates, tombstones, returned
-            case rateRatio = "rate_ratio"
-            case p50 = "p50_ms"
-            case p99 = "p99_ms"
-            case p99Alone = "p99_alone_ms"
-            case takeoverSeconds = "takeover_seconds"
-            case catchUpSeconds = "catch_up_seconds"
-            case orderViolations = "order_violations"
-            case deadLetters = "dead_letters"
-            case deadLetterBytesRatio = "dead_letter_bytes_ratio"
-            case sickOffered = "sick_offered"
-            case sickAccepted = "sick_accepted"
-            case sickQueue = "sick_queue"
-            case sickConnections = "sick_connections"
-            case returnRatio = "return_ratio"
-            case returnRate = "return_rate"
-            case liveRate = "live_rate"
-            case returnLost = "return_lost"
-            case returnDuplicates = "return_duplicates"
-        }
+        var line = ResultLine(scenario: "all")
+        line.judge(missed: reports.filter { !$0.missed.isEmpty }.map(\.scenario))
+        line.add("scenarios", reports.count)
+        return try line.text()
     }
 }

@@ -1,4 +1,3 @@
-import Foundation
 import LocalPipeline
 
 /// The result of processes that came and went.
@@ -52,78 +51,32 @@ struct ScalingReport: Sendable {
 
     /// One line for programs.
     func line() throws -> String {
-        try IsolationReport.encode(
-            Fields(
-                scenario: "scaling",
-                transport: transport.rawValue,
-                passed: missed.isEmpty,
-                missed: missed,
-                rate: rate,
-                lost: lost,
-                orderViolations: disordered,
-                registrations: tokens.registrations,
-                registrationsLost: tokens.registrationsLost,
-                feedback: tokens.feedback,
-                feedbackLost: tokens.feedbackLost,
-                feedbackUnpublished: tokens.feedbackUnpublished,
-                strangeTokens: tokens.strangeTokens,
-                steps: steps.map(StepFields.init)
-            )
-        )
+        var line = ResultLine(scenario: "scaling")
+        line.judge(missed: missed)
+        line.add("transport", transport.rawValue)
+        line.add("rate", rate)
+        line.add("lost", lost)
+        line.add("order_violations", disordered)
+        line.add("registrations", tokens.registrations)
+        line.add("registrations_lost", tokens.registrationsLost)
+        line.add("feedback", tokens.feedback)
+        line.add("feedback_lost", tokens.feedbackLost)
+        line.add("feedback_unpublished", tokens.feedbackUnpublished)
+        line.add("strange_tokens", tokens.strangeTokens)
+        line.add("steps", steps.map(Self.stepLine))
+        return try line.text()
     }
 
-    private struct Fields: Encodable {
-        let scenario: String
-        let transport: String
-        let passed: Bool
-        let missed: [String]
-        let rate: Int
-        let lost: Int
-        let orderViolations: Int
-        let registrations: Int
-        let registrationsLost: Int
-        let feedback: Int
-        let feedbackLost: Int
-        let feedbackUnpublished: Int
-        let strangeTokens: Int
-        let steps: [StepFields]
-
-        enum CodingKeys: String, CodingKey {
-            case scenario, transport, passed, missed, rate, lost, steps, registrations, feedback
-            case orderViolations = "order_violations"
-            case registrationsLost = "registrations_lost"
-            case feedbackLost = "feedback_lost"
-            case feedbackUnpublished = "feedback_unpublished"
-            case strangeTokens = "strange_tokens"
-        }
-    }
-
-    private struct StepFields: Encodable {
-        let change: String
-        let workers: Int
-        let killed: Int
-        let seconds: Decimal?
-        let p50: Decimal?
-        let p99: Decimal?
-        let longest: Decimal?
-        let duplicates: Int
-
-        init(_ step: Step) {
-            change = step.change.rawValue
-            workers = step.workers
-            killed = step.killed
-            seconds = step.seconds.map { IsolationReport.rounded($0, 1) }
-            p50 = step.p50Milliseconds.map { IsolationReport.rounded($0, 1) }
-            p99 = step.p99Milliseconds.map { IsolationReport.rounded($0, 1) }
-            longest = step.longestMilliseconds.map { IsolationReport.rounded($0, 1) }
-            duplicates = step.duplicates
-        }
-
-        enum CodingKeys: String, CodingKey {
-            case change, workers, killed, seconds, duplicates
-            case p50 = "p50_ms"
-            case p99 = "p99_ms"
-            case longest = "longest_ms"
-        }
+    private static func stepLine(_ step: Step) -> ResultLine {
+        var line = ResultLine()
+        line.add("change", step.change.rawValue)
+        line.add("workers", step.workers)
+        line.add("killed", step.killed)
+        line.add("seconds", step.seconds, digits: 1)
+        line.add("p50_ms", step.p50Milliseconds, digits: 1)
+        line.add("p99_ms", step.p99Milliseconds, digits: 1)
+        line.add("longest_ms", step.longestMilliseconds, digits: 1)
+        line.add("duplicates", step.duplicates)
+        return line
     }
 }

@@ -1,29 +1,47 @@
 import Foundation
 
-/// A result as one line of JSON, its fields in the order of their names.
+/// A result as one line of JSON, its fields in the order of their names. What is nil has no field.
 struct ResultLine {
-    private var fields: [String: FieldValue]
+    private var fields: [String: FieldValue] = [:]
+
+    init() {}
 
     init(scenario: String) {
-        fields = ["scenario": .text(scenario)]
+        add("scenario", scenario)
     }
 
     /// The judgement: the targets that the result misses, in words.
     mutating func judge(missed: [String]) {
-        fields["passed"] = .flag(missed.isEmpty)
+        add("passed", missed.isEmpty)
         fields["missed"] = .texts(missed)
     }
 
-    mutating func add(_ name: String, _ count: Int) {
-        fields[name] = .number(Decimal(count))
+    mutating func add(_ name: String, _ text: String) {
+        fields[name] = .text(text)
     }
 
-    mutating func add(_ name: String, _ value: Double, digits: Int) {
-        fields[name] = .number(rounded(value, digits: digits))
+    mutating func add(_ name: String, _ flag: Bool) {
+        fields[name] = .flag(flag)
+    }
+
+    mutating func add(_ name: String, _ count: Int?) {
+        fields[name] = count.map { .number(Decimal($0)) }
+    }
+
+    mutating func add(_ name: String, _ value: Double?, digits: Int) {
+        fields[name] = value.map { .number(rounded($0, digits: digits)) }
     }
 
     mutating func add(_ name: String, _ values: [Double], digits: Int) {
         fields[name] = .numbers(Self.decimals(values, digits: digits))
+    }
+
+    mutating func add(_ name: String, _ rows: [[Double]], digits: Int) {
+        fields[name] = .rows(rows.map { Self.decimals($0, digits: digits) })
+    }
+
+    mutating func add(_ name: String, _ lines: [ResultLine]) {
+        fields[name] = .lines(lines.map(\.fields))
     }
 
     /// The median, and behind `_spread` the smallest and the largest value.
@@ -35,7 +53,7 @@ struct ResultLine {
     /// The medians of several measures in one field, and their spreads in another.
     mutating func add(_ name: String, each samples: [Samples], digits: Int) {
         add(name, samples.map(\.median), digits: digits)
-        fields["\(name)_spread"] = .rows(samples.map { Self.decimals($0.spread, digits: digits) })
+        add("\(name)_spread", samples.map(\.spread), digits: digits)
     }
 
     /// Rate and CPU time of a contender, each with its spread.
@@ -67,6 +85,7 @@ private enum FieldValue: Encodable {
     case text(String)
     case texts([String])
     case flag(Bool)
+    case lines([[String: FieldValue]])
 
     func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
@@ -77,6 +96,7 @@ private enum FieldValue: Encodable {
         case .text(let text): try container.encode(text)
         case .texts(let texts): try container.encode(texts)
         case .flag(let flag): try container.encode(flag)
+        case .lines(let lines): try container.encode(lines)
         }
     }
 }
