@@ -122,6 +122,14 @@ struct BadTokenTests {
         #expect([report, slow, twice, restless].allSatisfy(Judge.none.passes))
     }
 
+    @Test("The line has shares as they were asked for, the rounds' rates, and fields that stand in the help")
+    func line() throws {
+        let line = try report.line()
+        #expect(line.contains(#""invalid_percent":1,"#) && line.contains(#""rounds":[[200000,90000]]"#))
+        #expect(line.contains(#""meets_targets":true"#) && line.contains(#""p":0.0005,"#))
+        #expect(try BadTokenReport.fields.unexplained(inLine: line) == [])
+    }
+
     private typealias Judge = BadTokensCommand.Judge
 
     @Test("A case has as many notifications as can be learned from in the time allowed")

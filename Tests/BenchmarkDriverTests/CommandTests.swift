@@ -16,6 +16,16 @@ struct CommandTests {
         }
     }
 
+    @Test("The help of a scenario tells the fields of its results")
+    func help() throws {
+        let help = RunCommand.helpMessage(for: IsolationCommand.self, columns: 80)
+        for passage in [IsolationReport.fields.text, ScalingReport.fields.text, "--session-seconds"] {
+            #expect(help.contains(passage))
+        }
+        let tokens = try TokensReport(tokens: 1, lookups: 1, notifications: 1).line()
+        #expect(try TokensReport.fields.unexplained(inLine: tokens) == [])
+    }
+
     @Test("Without a name the worker is meant")
     func unnamed() throws {
         let command = try #require(try RunCommand.parseAsRoot(["--rounds", "2"]) as? WorkerBenchmarkCommand)

@@ -50,6 +50,7 @@ struct HTTP2ReportTests {
     func line() throws {
         let object = try JSONSerialization.jsonObject(with: Data(report().line().utf8))
         let fields = try #require(object as? [String: Any])
+        #expect(HTTP2Report.fields.unexplained(fields.keys) == [])
         #expect(fields["h2load_ratio"] as? Double == 0.91)
         #expect(fields["worker_cpu_us"] as? Double == 3.2)
         #expect(fields["cpu_ratio"] as? Double == 1.28)

@@ -66,9 +66,11 @@ struct HostileRecordTests {
         #expect(!slow.passed && !HostileReport.total(of: [slow, uncounted]).passed)
         slow.worstMilliseconds = 10
         uncounted.countedRatio = 0.79
+        slow.healthyMilliseconds = 7
         let total = HostileReport.total(of: [slow, uncounted])
         #expect(!total.passed && total.worstMilliseconds == 10 && total.countedRatio == 0.79)
         let line = try total.line()
+        #expect(try HostileReport.fields.unexplained(inLine: line) == [])
         #expect(line.contains(#""dead_letter_bytes_per_record_byte":0.25"#) && line.contains(#""records":3"#))
     }
 }

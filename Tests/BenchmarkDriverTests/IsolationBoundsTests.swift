@@ -54,7 +54,7 @@ struct IsolationBoundsTests {
     }
 
     @Test("A topic that comes back keeps its rate and its order, and all of it comes")
-    func comeback() {
+    func comeback() throws {
         func missed(_ comeback: IsolationReport.Comeback) -> [String] { self.missed { $0.comeback = comeback } }
         let good = IsolationReport.Comeback(
             notifications: 10,
@@ -65,6 +65,9 @@ struct IsolationBoundsTests {
             disordered: 0
         )
         #expect(missed(good) == [])
+        var report = kept
+        report.comeback = good
+        #expect(try IsolationReport.fields.unexplained(inLine: report.line()) == [])
         var bad = good
         (bad.rate, bad.lost, bad.disordered) = (69, 1, 1)
         #expect(missed(bad) == ["return_lost", "order_violations", "return_ratio"])
@@ -112,5 +115,6 @@ struct IsolationBoundsTests {
                 == #"{"missed":["invalid-100"],"passed":false,"scenario":"all","scenarios":2}"#
         )
         #expect(try IsolationReport.lastLine([kept]).contains(#""passed":true"#))
+        #expect(try IsolationReport.fields.unexplained(inLine: IsolationReport.lastLine([kept])) == [])
     }
 }

@@ -49,6 +49,7 @@ struct LatencyReportTests {
     func line() throws {
         let object = try JSONSerialization.jsonObject(with: Data(report().line().utf8))
         let fields = try #require(object as? [String: Any])
+        #expect(LatencyReport.fields.unexplained(fields.keys) == [])
         #expect(fields["passed"] as? Bool == true)
         #expect(fields["p50_ms"] as? Double == 2.5)
         #expect(fields["p99_ms"] as? Double == 9)

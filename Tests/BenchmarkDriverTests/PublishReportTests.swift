@@ -70,6 +70,8 @@ struct PublishReportTests {
     func line() throws {
         let object = try JSONSerialization.jsonObject(with: Data(report().line().utf8))
         let fields = try #require(object as? [String: Any])
+        let others = LanguagesReport.fields.unexplained(fields.keys)
+        #expect(PublishReport.fields.unexplained(others) == [])
         #expect(fields["tokens_per_second_core"] as? Int == 2_500_000)
         #expect(fields["packed_tokens_per_second_core_spread"] as? [Int] == [5_000_000, 5_000_000])
         #expect(fields["ratio"] as? Double == 1.2)

@@ -25,6 +25,7 @@ struct RegistrarReportTests {
     func line() throws {
         let object = try JSONSerialization.jsonObject(with: Data(report(seconds: [2], loop: [1]).line().utf8))
         let fields = try #require(object as? [String: Any])
+        #expect(RegistrarReport.fields.unexplained(fields.keys) == [])
         #expect(fields["passed"] as? Bool == false)
         #expect(fields["rate"] as? Int == 50_000)
         #expect(fields["loop_rate"] as? Int == 100_000)

@@ -58,6 +58,7 @@ struct SandboxReportTests {
         for _ in 0..<3 { report.beside.cpuMicroseconds.add(0.4) }
         let object = try JSONSerialization.jsonObject(with: Data(report.line().utf8))
         let fields = try #require(object as? [String: Any])
+        #expect(SandboxReport.fields.unexplained(fields.keys) == [])
         #expect(fields["beside_cpu_us"] as? Double == 0.4)
         #expect(fields["beside_ratio"] as? Double == 0.5)
     }

@@ -55,6 +55,7 @@ struct ScalingReportTests {
             #"{"change":"none","duplicates":0,"killed":3,"longest_ms":1234.5,"p50_ms":10,"p99_ms":20,"#
             + #""seconds":4.3,"workers":2}"#
         let line = try report { $0 = [$0[0]] }.line()
+        #expect(try ScalingReport.fields.unexplained(inLine: line) == [])
         #expect(
             line == #"{"feedback":8,"feedback_lost":0,"feedback_unpublished":2,"lost":0,"missed":[],"#
                 + #""order_violations":0,"passed":true,"rate":20000,"registrations":9,"registrations_lost":0,"#

@@ -123,6 +123,19 @@ struct WorkerReportTests {
         }
     }
 
+    @Test("Every field stands in the help", arguments: ScenarioPlan.Name.allCases)
+    func explained(name: ScenarioPlan.Name) throws {
+        if name == .languages {
+            let line = try LanguagesReport(languages: 12, notifications: 500).line()
+            #expect(try LanguagesReport.fields.unexplained(inLine: line) == [])
+        } else {
+            var report = try whole(name, [.allocations, .instructions])
+            (report.heapBytesInFlight, report.frameBytes, report[.floor].restMilliseconds) = (1, 1, 1)
+            report[.beside].samples = samples([1], [1])
+            #expect(try WorkerReport.fields.unexplained(inLine: report.line()) == [])
+        }
+    }
+
     @Test("In fan-out allocations are compared with the program in C that takes the same records")
     func bare() throws {
         var report = try whole(.fanout, [.allocations])

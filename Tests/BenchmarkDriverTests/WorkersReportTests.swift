@@ -41,6 +41,7 @@ struct WorkersReportTests {
     func line() throws {
         let object = try JSONSerialization.jsonObject(with: Data(report().line().utf8))
         let fields = try #require(object as? [String: Any])
+        #expect(WorkersReport.fields.unexplained(fields.keys) == [])
         #expect(fields["workers"] as? [Int] == [1, 2, 3, 4])
         #expect(fields["rate"] as? [Int] == [50_000, 100_000, 150_000, 200_000])
         #expect(fields["cpu_us"] as? [Double] == [2, 2.1, 1.9, 2])

@@ -2,6 +2,7 @@ import ArgumentParser
 import Dispatch
 import Foundation
 import LocalPipeline
+import Workbench
 
 /// Strikes the pipeline with every fault, and proves that nothing is lost.
 ///
@@ -10,7 +11,8 @@ import LocalPipeline
 struct ChaosCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "belfry-chaos",
-        abstract: "Runs the pipeline as processes, breaks them by a seeded schedule, and checks that nothing is lost."
+        abstract: "Runs the pipeline as processes, breaks them by a seeded schedule, and checks that nothing is lost.",
+        discussion: [ChaosReport.fields, SoakReport.fields].map(\.text).joined(separator: "\n")
     )
 
     @Option(help: "Between workers and sandbox: \(PipelineTransport.allCases.map(\.rawValue)).")

@@ -1,7 +1,49 @@
 import Foundation
 import PushSchemas
+import Workbench
 
 extension ChaosReport {
+    /// The fields of ``line()`` for the help.
+    static let fields = HelpTable(
+        "Fields of the last line, with what is judged",
+        """
+        transport, seed, seconds: As they were asked for.
+        published, outcomes: Notifications in the log, and different ones with an outcome: equal.
+        outcome_kinds: By kind. Over HTTP/2 none is presumed or unknown.
+        lost: Without an outcome, or confirmed and never accepted: 0.
+        accepted, duplicates: By the gateways; of these, those that were accepted before.
+        duplicates_excess: Repetitions that nothing allows, see Tests/Chaos/README.md: 0. The third kind is not judged \
+        if something was presumed wrongly and that may be.
+        resent, presumed_wrong: As the workers count; presumed and not accepted: 0 without --withhold and --busy, over \
+        HTTP/2 always.
+        order_violations, order_violation_kinds: overtaken, cut-short, hole, stale-last; late: those of order_late \
+        that are too many: 0.
+        order_handed_over: Notifications that seem left out because two owners of a partition were accepted side by \
+        side, which was the broker's doing, see Tests/Chaos/README.md.
+        order_excused, order_late: Resends that left out only what had another outcome meanwhile, or was stored as \
+        done; acceptances behind newer ones that can be the gateway's doing: as many as it was made to refuse for \
+        good.
+        accepted_unclaimed: Accepted, though the outcome says otherwise.
+        repeated_outcomes, replayed_records: Outcomes of what had one; records that stand in the log twice.
+        max_unconfirmed_bytes: Most that a worker was seen to have in flight, in bytes of the largest frame.
+        registrations, registrations_lost: Acknowledged by the broker, of two bundles of their own: at least one. Of \
+        these, not in Redis in the end, neither there nor outweighed by something newer: 0.
+        feedback_acknowledged, feedback_lost: Tuples of these bundles that stood in push.feedback: at least one. Of \
+        these, not in Redis in the end: 0.
+        standby_takeover_seconds: Longest standstill of a partition after a registrar or harvester was killed or told \
+        to stop, until another process has committed; not there if none was. Time counts while records wait, and while \
+        broker and Redis are there and have been for a while (12 s; 5 s). 16 after SIGKILL (session + 10), 15 after \
+        SIGTERM; from --seconds 120 on one of each must have been seen to its end, of a process that had the \
+        partition.
+        faults, workers_started, longest_outage_seconds: What was done to the pipeline.
+        longest_standstill_seconds: By worker, the longest time for which it did nothing: made to stand still, or an \
+        event loop that came late, as exactly as its metrics tell once a second.
+        """
+    )
+
+    /// The names of all fields of ``line()``.
+    static var fieldNames: [String] { Fields.CodingKeys.allCases.map(\.rawValue) }
+
     /// One line for programs.
     func line() throws -> String {
         let encoder = JSONEncoder()
@@ -78,7 +120,7 @@ extension ChaosReport {
         let feedbackLost: Int
         let standbyTakeoverSeconds: Double?
 
-        enum CodingKeys: String, CodingKey {
+        enum CodingKeys: String, CodingKey, CaseIterable {
             case transport, seed, seconds, published, outcomes, lost, duplicates, resent, faults, accepted
             case registrations
             case duplicatesExcess = "duplicates_excess"

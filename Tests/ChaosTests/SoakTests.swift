@@ -118,6 +118,13 @@ import Testing
         )
     }
 
+    @Test("Every field of the last lines stands in the help")
+    func fields() throws {
+        #expect(ChaosReport.fields.unexplained(ChaosReport.fieldNames) == [])
+        let line = try report(seconds: 600, samples(seconds: 600) { _ in 80 }).line()
+        #expect(try SoakReport.fields.unexplained(inLine: line) == [])
+    }
+
     @Test("A sample of this process has its memory and descriptors; of one that has ended there is none")
     func sample() throws {
         let sample = try #require(SoakSample(of: ProcessInfo.processInfo.processIdentifier, seconds: 1))

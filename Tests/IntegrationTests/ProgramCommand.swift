@@ -16,16 +16,11 @@ struct ProgramCommand {
     var words: [String]
     /// In the order of the help; without those that every command has.
     var options: [Option]
-    /// All names of each option, without the dashes: a flag that can be inverted has two.
-    var optionNames: [[String]]
 
     var name: String { words.joined(separator: " ") }
 
-    static func all() throws -> [ProgramCommand] { try all(inHelp: Belfry._dumpHelp()) }
-
-    /// The commands of a program by its own description, which `--experimental-dump-help` prints.
-    static func all(inHelp text: String) throws -> [ProgramCommand] {
-        let description = try JSONDecoder().decode(Description.self, from: Data(text.utf8))
+    static func all() throws -> [ProgramCommand] {
+        let description = try JSONDecoder().decode(Description.self, from: Data(Belfry._dumpHelp().utf8))
         return description.command.leaves(below: [])
     }
 
@@ -58,16 +53,8 @@ struct ProgramCommand {
                         Option(name: $0.name, isRequired: !argument.isOptional)
                     }
                 }
-                let longNames = (arguments ?? []).compactMap { argument in
-                    argument.names.map { $0.filter { $0.kind == "long" }.map(\.name) }
-                }
-                return [
-                    ProgramCommand(
-                        words: words,
-                        options: options.filter { !Self.everywhere.contains($0.name) },
-                        optionNames: longNames.filter { !$0.isEmpty && Self.everywhere.isDisjoint(with: $0) }
-                    )
-                ]
+                let own = options.filter { !Self.everywhere.contains($0.name) }
+                return [ProgramCommand(words: words, options: own)]
             }
         }
 

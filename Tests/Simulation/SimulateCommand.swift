@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import Workbench
 
 /// Runs seeded worlds under a virtual clock, in two halves: the worker's shards against a simulated broker, Redis,
 /// network and gateway; then the appliers of registrations, feedback and tombstones against broker and Redis.
@@ -10,8 +11,26 @@ import Foundation
 struct SimulateCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "belfry-simulate",
-        abstract: "Simulates sender and appliers under faults and checks their invariants at every step."
+        abstract: "Simulates sender and appliers under faults and checks their invariants at every step.",
+        discussion: fields.text
     )
+
+    /// The fields of the last line for the help. Those without a prefix are the sender's half alone, so that they
+    /// compare with those of earlier runs.
+    static let fields = HelpTable(
+        "Fields of the last line",
+        prefixes: ["applier_"],
+        """
+        seeds, failed, replayed, unstable: Worlds of the sender; seeds that broke a promise; worlds that ran twice; \
+        seeds that ran differently then.
+        events, events_per_seed, hash: Steps in all, and each; a hash of all that happened: the same for the same \
+        seeds and code.
+        seconds, seeds_per_minute: On this machine's clock.
+        """
+    )
+
+    /// The names of all fields of the last line.
+    static var fieldNames: [String] { Line.CodingKeys.allCases.map(\.rawValue) }
 
     enum Half: String, ExpressibleByArgument, CaseIterable {
         case sender, appliers, both
@@ -159,6 +178,12 @@ private struct Line: Encodable {
     var applier_events: Int
     var applier_hash: String
     var applier_seconds: Double
+
+    enum CodingKeys: String, CodingKey, CaseIterable {
+        case seeds, failed, replayed, unstable, events, events_per_seed, hash, seconds, seeds_per_minute
+        case applier_seeds, applier_failed, applier_replayed, applier_unstable, applier_events, applier_hash
+        case applier_seconds
+    }
 
     /// The fields without a prefix are the sender's half.
     init(_ sender: SimulateCommand.Played, _ appliers: SimulateCommand.Played) {

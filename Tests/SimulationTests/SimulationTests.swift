@@ -11,6 +11,11 @@ import Testing
     private static let withRefusals = Features(Features.named.prefix(46).map(\.feature))
     private static let withCuts = Features(Features.named.prefix(47).map(\.feature))
 
+    @Test("Every field of the last line stands in the help")
+    func fields() {
+        #expect(SimulateCommand.fields.unexplained(SimulateCommand.fieldNames) == [])
+    }
+
     @Test("The same seed does the same, event by event", arguments: [1, 2, 3, 40] as [UInt64])
     func determinism(seed: UInt64) {
         let first = World(WorldPlan(seed: seed)).run()

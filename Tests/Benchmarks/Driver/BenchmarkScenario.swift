@@ -1,4 +1,5 @@
 import ArgumentParser
+import Workbench
 
 /// A row of the table of scenarios: a measurement that `belfry-bench run` makes.
 struct BenchmarkScenario {
@@ -84,8 +85,13 @@ struct BenchmarkScenario {
 
 extension CommandConfiguration {
     /// Of a scenario's command; name and abstract stand in the table.
-    init(scenario command: any ParsableCommand.Type, discussion: String = "") {
+    init(scenario command: any ParsableCommand.Type, discussion: String, tables: [HelpTable]) {
         let scenario = BenchmarkScenario.all.first { $0.command == command }
-        self.init(commandName: scenario?.name, abstract: scenario?.abstract ?? "", discussion: discussion)
+        let passages = ["\(discussion)\n"] + tables.map(\.text)
+        self.init(
+            commandName: scenario?.name,
+            abstract: scenario?.abstract ?? "",
+            discussion: passages.joined(separator: "\n")
+        )
     }
 }

@@ -1,7 +1,24 @@
 import Foundation
+import Workbench
 
 /// The result of a long run without disturbances.
 struct SoakReport {
+    /// The fields of ``line()`` for the help.
+    static let fields = HelpTable(
+        "Fields of the last line of --soak, with what is judged",
+        """
+        minutes, notifications: Of publishing; in the log.
+        lost: 0, and all that chaos judges.
+        memory_slope_mib_per_hour, memory_mib: By process: the slope of the line of least squares, and the mean. Along \
+        the line memory grows by at most 4 MiB, or 3 % of the mean, from the middle to the end.
+        memory_left_behind_mib: By process: the growth of memory along the line through the samples while no campaign \
+        was under way; the same bound: a topic whose campaign has drained leaves none behind.
+        memory_judged: false: the run was shorter than five minutes, and memory is told alone.
+        descriptors: By process: in the middle of the run, and at its end: at most 8 more.
+        passed: The verdict.
+        """
+    )
+
     var seconds: Int
     var notifications: Int
     /// See ``ChaosReport/lost``.

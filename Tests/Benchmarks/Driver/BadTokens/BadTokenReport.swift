@@ -1,3 +1,5 @@
+import Workbench
+
 /// The result of one case: rounds of a clean run and one with bad tokens, of the same size, judged in pairs.
 ///
 /// A bad token that is not yet known costs its connection the time until the answer and the next handshake, during
@@ -22,6 +24,24 @@ struct BadTokenReport: Equatable {
         /// Notifications refused as to an invalid token: at least one for each distinct one.
         var refused: Int
     }
+
+    /// The fields for the help.
+    static let fields = HelpTable(
+        "Fields of its lines of JSON, with their targets",
+        """
+        invalid_percent, answer_delay_ms, notifications, distinct_bad, p: The case; different bad tokens, and their \
+        share of the notifications.
+        clean_rate, good_rate, goodput_ratio: Good notifications accepted a second without and with bad ones, and the \
+        ratio of the two in one round; medians.
+        bound_ratio, connections, handshake_ms: The bound as a share of the clean rate, the median, and what it is \
+        made of.
+        efficiency: goodput_ratio of a round as a share of its own bound; the median: 0.8.
+        rounds: Clean rate and good rate of each.
+        duplicates, connects, connect_limit: Accepted twice, in all: 0. Connections of the round with most, and their \
+        limit: one for each bad token and at the start.
+        refused, meets_targets: Notifications refused, of the round with most; the judgement.
+        """
+    )
 
     /// Share of notifications to bad tokens, in percent.
     var invalidPercent: Double

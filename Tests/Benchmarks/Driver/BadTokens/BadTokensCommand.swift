@@ -4,7 +4,16 @@ import ArgumentParser
 ///
 /// A JSON line per case.
 struct BadTokensCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(scenario: Self.self)
+    static let configuration = CommandConfiguration(
+        scenario: Self.self,
+        discussion: """
+            One line for each share and delay of answers. A bad token that is not yet known costs its connection the \
+            time until the answer and the next handshake. A case has rounds: a clean run, and one with as many good \
+            notifications and the bad ones. The bound of a round is the time of its clean run, and what its bad tokens \
+            cost all connections together: distinct × (delay + handshake) / connections.
+            """,
+        tables: [BadTokenReport.fields]
+    )
 
     @OptionGroup var program: ProgramOption
 

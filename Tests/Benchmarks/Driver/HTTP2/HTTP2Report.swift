@@ -1,5 +1,23 @@
+import Workbench
+
 /// The result of the scenario `http2`.
 struct HTTP2Report {
+    /// The fields for the help.
+    static let fields = HelpTable(
+        "Fields of its lines of JSON, with their targets",
+        """
+        scenario, notifications, rounds: What was measured; notifications of a round.
+        rate, h2load_rate, h2load_ratio: The worker's notifications a second, h2load's requests a second from the same \
+        sandbox, and their ratio: 0.8.
+        worker_cpu_us, h2load_cpu_us, cpu_ratio: CPU microseconds of each, Kafka and all threads included, and their \
+        ratio: 1.5.
+        sandbox_cpu_us, nghttpd_cpu_us, sandbox_ratio: CPU microseconds of the servers for a request of h2load; the \
+        sandbox's requests by second and core as a share of nghttpd's: 0.8.
+        connections, streams, resident_mib: Of each client; that each server allows on a connection; the worker's \
+        largest resident set.
+        """
+    )
+
     let notifications: Int
     let connections: Int
     /// Streams that each server allows on a connection.

@@ -6,7 +6,15 @@ import Workbench
 ///
 /// A JSON line per case, and one for all.
 struct HostileCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(scenario: Self.self)
+    static let configuration = CommandConfiguration(
+        scenario: Self.self,
+        discussion: """
+            Records that aim at a decoder, a renderer or the counting of bytes come each between two of a healthy \
+            topic in the same shard; one line for each case, and one for all (total). A case of waiting-… lies behind \
+            a gateway that cannot be reached. Debug builds miss worst_ms.
+            """,
+        tables: [HostileReport.fields]
+    )
 
     @OptionGroup var common: CommonOptions
 

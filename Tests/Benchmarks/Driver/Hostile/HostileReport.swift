@@ -1,5 +1,21 @@
+import Workbench
+
 /// The result of one case, or of all.
 struct HostileReport: Equatable {
+    /// The fields for the help.
+    static let fields = HelpTable(
+        "Fields of its lines of JSON, with their targets",
+        """
+        case, records, record_bytes: The case, or total; its records, and their keys, values and headers.
+        worst_ms: Bound of the longest hold of the shard's loop, of belfry_tick_delay_seconds: 50.
+        healthy_ms: Longest time until the healthy topic's next notification was accepted.
+        counted_ratio: Bytes that the worker counts of what waits (belfry_topic_held_bytes), by the growth of its \
+        resident set: 0.8.
+        dead_letter_bytes_per_record_byte: Bytes of dead letters, by record_bytes.
+        passed: The judgement.
+        """
+    )
+
     /// Longest hold of a shard's loop that is no miss.
     static let worstMilliseconds = 50.0
     /// Least share of a worker's growth that it counts.

@@ -6,7 +6,27 @@ import LocalPipeline
 ///
 /// A JSON line per scenario, and one for all.
 struct IsolationCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(scenario: Self.self)
+    static let configuration = CommandConfiguration(
+        scenario: Self.self,
+        discussion: """
+            One sick topic after the other lies beside a healthy one, in the same partitions and workers, of which one \
+            is killed in the middle; a line for each scenario, and one for all. In return a topic comes back with a \
+            backlog.
+
+            Over HTTP/2 the two topics are of one team and use its provider key. A topic that is sick by itself has \
+            the healthy one's environment, too, and so its connections (certificate-refused: its requests are answered \
+            with 403; certificate-missing: it names a key that is not there; poisoned, invalid-100, invalid-20, \
+            bad-tokens). Where the gateway is the trouble (unreachable, half-dead, slow, return) the sick topic has \
+            one of its own, and the key alone is shared.
+
+            With --scaling there is the healthy topic alone, and beside it registrations and feedback of other \
+            bundles, while workers, registrars and harvesters come and go.
+
+            The embedded broker takes up to twice the session time-out until the others have what a killed worker had: \
+            of the bound of takeover_seconds that leaves a worker 2 s.
+            """,
+        tables: [IsolationReport.fields, ScalingReport.changes, ScalingReport.fields]
+    )
 
     /// The healthy topic alone, which is always the first, and a topic that was away.
     private static let (alone, comeback) = ("alone", "return")

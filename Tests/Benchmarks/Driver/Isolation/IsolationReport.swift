@@ -1,4 +1,5 @@
 import LocalPipeline
+import Workbench
 
 /// The result of one scenario.
 struct IsolationReport: Sendable {
@@ -15,6 +16,29 @@ struct IsolationReport: Sendable {
 
         var ratio: Double { liveRate > 0 ? rate / liveRate : 0 }
     }
+
+    /// The fields for the help.
+    static let fields = HelpTable(
+        "Fields of the scenarios' lines, and of the last one, with their bounds",
+        """
+        scenario, transport, seconds: The scenario, or all; binary or http2; the time of measuring, without the \
+        take-over.
+        passed, missed, scenarios: The judgement, and the bounds that were not kept; in the last line the scenarios \
+        that missed one, and the number of all.
+        rate, rate_ratio: The healthy topic's notifications a second, and the ratio to alone: 0.95.
+        p50_ms, p99_ms, p99_alone_ms: Its latency. p99: twice that of alone, or 50.
+        takeover_seconds: From the kill until something newer of every partition was accepted: session + 5.
+        catch_up_seconds: From the kill until what had piled up was gone: seen.
+        lost, duplicates, order_violations: Of the healthy topic: lost 0; order in return 0.
+        tombstones: 0 in invalid-100.
+        dead_letters, dead_letter_bytes_ratio: Dead letters, and their bytes against those of the records: 2.
+        sick_offered, sick_accepted, sick_queue, sick_connections: Of the sick topic: 20,000 a second, and 10 queues, \
+        are offered.
+        returned, return_rate, live_rate, return_ratio: Of the topic that comes back: its rate against that without \
+        lag: 0.7.
+        return_lost, return_duplicates: Of the same: return_lost 0.
+        """
+    )
 
     var transport = PipelineTransport.binary
     var scenario: String

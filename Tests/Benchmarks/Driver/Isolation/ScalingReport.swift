@@ -1,4 +1,5 @@
 import LocalPipeline
+import Workbench
 
 /// The result of processes that came and went.
 struct ScalingReport: Sendable {
@@ -19,6 +20,45 @@ struct ScalingReport: Sendable {
         /// Acceptances beyond the first.
         var duplicates: Int
     }
+
+    /// The changes for the help.
+    static let changes = HelpTable(
+        "Changes of --scaling",
+        """
+        none: One worker, to compare.
+        grow: From one worker to four at once.
+        shrink: To two, each by SIGTERM.
+        roll: Each of the two workers, registrars and harvesters is stopped by SIGTERM, one of each role at a time, \
+        and another one takes its place.
+        cordon: A node goes, with a process of each role: SIGTERM, and SIGKILL 20 ms later to those that are not done; \
+        others take their places.
+        """
+    )
+
+    /// The fields for the help.
+    static let fields = HelpTable(
+        "Fields of the line of --scaling, with their bounds",
+        """
+        scenario, transport, rate, passed, missed: What was measured, and the judgement.
+        lost, order_violations: Of all steps: 0, 0.
+        steps, steps[].change, steps[].workers, steps[].killed: Each change; workers after it; processes that SIGKILL \
+        ended.
+        steps[].seconds: From its beginning until something newer of every partition was accepted and nothing had \
+        piled up: seen.
+        steps[].p50_ms, steps[].p99_ms, steps[].longest_ms: Of the notifications published meanwhile, from the call \
+        that published them to the gateway's acceptance. The embedded broker shares partitions out a second or more \
+        after it has taken them back: that is what they wait for.
+        steps[].duplicates: Acceptances beyond the first: 0 in none, with one shard. The embedded broker, unlike \
+        Kafka, takes no commits while a group rebalances: the next owner sends again what was settled meanwhile, and \
+        several rebalances in a row repeat it.
+        registrations, registrations_lost: Registrations that the broker acknowledged, and those that Redis does not \
+        have in the end: above 0; 0.
+        feedback, feedback_lost: Tuples in push.feedback, and those that Redis does not have in the end: above 0; 0.
+        feedback_unpublished: Tuples that were read of the service's lists and are not in push.feedback: a harvester \
+        that was killed held them.
+        strange_tokens: Tokens in a state that does not follow from what was said of them: 0.
+        """
+    )
 
     let transport: PipelineTransport
     /// Of each worker.

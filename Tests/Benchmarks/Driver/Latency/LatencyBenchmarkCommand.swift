@@ -5,10 +5,17 @@ struct LatencyBenchmarkCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         scenario: Self.self,
         discussion: """
-            A publisher without linger keeps the rate, with one token a record, and writes into each payload when it \
-            hands it over. A worker with default settings sends to a raw TLS sink; a consumer in C beside it only \
-            reads the times.
-            """
+            A publisher in C without linger writes the time into each payload when it hands the record to librdkafka, \
+            one token a record. A worker with default settings sends to a raw TLS sink, which reads the times. Beside \
+            it a consumer in C reads the same records, without a group, with fetch.wait.max.ms 10 and fetch.min.bytes \
+            1. The run fails if a notification is missing, or comes twice.
+
+            The broker is a front of the embedded one that answers a fetch as soon as there are records, as Kafka \
+            does: alone, the embedded one lets a fetch that finds nothing wait for all of its time. It keeps 8 MiB of \
+            a partition; half of that is for keys that spread unevenly, so that --rate is 6,666 for each partition at \
+            most.
+            """,
+        tables: [LatencyReport.fields]
     )
 
     @Option(help: "Kafka to use, host:port, instead of one that is started.")

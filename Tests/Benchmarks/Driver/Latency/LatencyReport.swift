@@ -1,5 +1,23 @@
+import Workbench
+
 /// The result of `belfry-bench run latency`.
 struct LatencyReport {
+    /// The fields for the help.
+    static let fields = HelpTable(
+        "Fields of its lines of JSON, with their targets",
+        """
+        scenario, rounds, seconds, partitions: What was measured.
+        p50_ms, p99_ms, p999_ms: From the hand-over to the sink's read: the time that so large a share of the \
+        notifications keeps.
+        floor_p50_ms, floor_p99_ms, floor_p999_ms: From there to the consumer.
+        p50_difference_ms, p99_difference_ms: Median of the rounds' differences between the two: 2; 10.
+        late_p99_ms: Of the publisher: from when a record was due until it was handed over.
+        rate_offered, rate: Notifications a second that were handed over, and that arrived: 0.99 of --rate.
+        worker_cpu_us: The worker's CPU microseconds per notification, at this rate.
+        passed, missed: The judgement, and the targets that were missed.
+        """
+    )
+
     /// Notifications a second that the publisher was to keep.
     let rateWanted: Int
     let seconds: Int

@@ -1,3 +1,5 @@
+import Workbench
+
 /// Measurements of one run of a publisher.
 struct PublisherRun: Equatable {
     /// By the clock on the wall.
@@ -26,6 +28,21 @@ struct PublisherSamples {
 
 /// The result of `belfry-bench run publish`.
 struct PublishReport {
+    /// The fields for the help, beside those of ``LanguagesReport``.
+    static let fields = HelpTable(
+        "Fields of its lines of JSON, with their targets",
+        """
+        scenario, tokens, rounds: What was measured; tokens of each file.
+        tokens_per_second_core, packed_tokens_per_second_core: Tokens of belfry publish by seconds of CPU time of all \
+        its threads, of a file of lines and of a packed one: 1,000,000 each.
+        rate, packed_rate: By the clock on the wall.
+        loop_rate, ratio: Tokens a second of the loop, whose records have one token each; rate against that: 0.7.
+        batched_loop_rate, batched_ratio: The same with 500 tokens a record, as belfry publish makes them: the \
+        distance to a publisher that has nothing to read, check or cut.
+        peak_memory_mib: The largest resident set of belfry publish: 128.
+        """
+    )
+
     /// In each file of tokens.
     let tokens: Int
     /// `belfry publish` of a file of hexadecimal lines, which is what people have.

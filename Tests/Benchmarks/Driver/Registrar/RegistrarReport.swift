@@ -1,3 +1,5 @@
+import Workbench
+
 /// The result of `belfry-bench run registrar`.
 struct RegistrarReport {
     /// One contender in one round.
@@ -26,6 +28,19 @@ struct RegistrarReport {
             redisMicroseconds.add(run.redisMicroseconds)
         }
     }
+
+    /// The fields for the help.
+    static let fields = HelpTable(
+        "Fields of its lines of JSON, with their targets",
+        """
+        scenario, registrations, rounds: What was measured; registrations of a round.
+        rate, loop_rate, ratio: Registrations a second of the registrar, calls a second of the loop, and their ratio: \
+        0.8.
+        registrar_cpu_us, loop_cpu_us: CPU microseconds per registration, Kafka and all threads included.
+        redis_cpu_us, loop_redis_cpu_us: Those of Redis meanwhile.
+        passed, missed: The judgement, and the targets that were missed.
+        """
+    )
 
     /// In each round.
     let registrations: Int

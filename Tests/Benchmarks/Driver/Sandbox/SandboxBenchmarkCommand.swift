@@ -5,9 +5,10 @@ struct SandboxBenchmarkCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         scenario: Self.self,
         discussion: """
-            accepted_per_core_s is notifications by seconds of CPU time, user and system, of all threads of the \
-            sandbox; rate is by the clock on the wall, with the sender on the same machine.
-            """
+            CPU time is user and system, of all threads; rates are by the clock on the wall, with the sender on the \
+            same machine.
+            """,
+        tables: [SandboxReport.fields]
     )
 
     @OptionGroup var common: FloorOptions

@@ -1,5 +1,23 @@
+import Workbench
+
 /// The result of the sandbox's scenario.
 struct SandboxReport {
+    /// The fields for the help.
+    static let fields = HelpTable(
+        "Fields of its lines of JSON, with their targets",
+        """
+        scenario, devices, notifications, rounds: What was measured; notifications of a round.
+        accepted_per_core_s: Notifications by seconds of CPU time: 1,000,000.
+        cpu_us, floor_cpu_us, floor_ratio: CPU microseconds per notification, of sandbox and sink, and how many times \
+        the sink's the sandbox takes: 2.
+        rate, floor_rate: By the clock on the wall, the sender on the same machine.
+        beside_cpu_us, beside_ratio: With --beside: its CPU microseconds per notification; how many times these the \
+        sandbox takes.
+        startup_s, connections_held, resident_mib: Start; gateway connections open at once; largest resident set: 5; \
+        2,000; 1,024.
+        """
+    )
+
     let devices: Int
     let notifications: Int
     var sandbox = ContenderSamples()

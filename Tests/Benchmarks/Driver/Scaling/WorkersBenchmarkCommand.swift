@@ -5,10 +5,13 @@ struct WorkersBenchmarkCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         scenario: Self.self,
         discussion: """
-            Each worker is a process with default settings, and is offered the same rate however many there are. A \
-            start counts from the group's assignment to the first notification at the gateway, a stop from SIGTERM to \
-            the end of the last process.
-            """
+            A round has one, two, three and four workers, processes with default settings but for a session time-out \
+            of 6 s. Each is offered the same rate, by one publisher whose linger is 60 ms divided by their number, so \
+            that each gets batches of the same size. They start while a light load is published and stop under the \
+            whole of it; what they leave is what the next ones begin with. The broker keeps twenty seconds of the \
+            rate, so that --rate is 2,000 for each partition at most.
+            """,
+        tables: [WorkersReport.fields]
     )
 
     @OptionGroup var common: FloorOptions

@@ -1,3 +1,5 @@
+import Workbench
+
 /// The result of `belfry-bench run scaling`.
 struct WorkersReport {
     static let mostWorkers = 4
@@ -21,6 +23,24 @@ struct WorkersReport {
         var startSeconds = Samples()
         var stopSeconds = Samples()
     }
+
+    /// The fields for the help.
+    static let fields = HelpTable(
+        "Fields of its lines of JSON, with their targets",
+        """
+        scenario, rounds, seconds, partitions, rate_of_each, workers: What was measured. The fields below have a value \
+        for each number of workers.
+        cpu_us, cpu_ratio: CPU microseconds per notification of all workers, and how many times those of one: 1.1. \
+        Less where the machine is full: records wait then, and go in larger batches.
+        rate: Notifications a second at the sink meanwhile: 0.99 of what is offered.
+        start_s: From the first assignment of partitions to the first notification at the sink: 1.
+        stop_s: From SIGTERM to the end of the last process: 3.
+        duplicates: Arrivals beyond the first, in the end, of all workers. They are not judged: unlike Kafka the \
+        embedded broker takes no commits while a group rebalances, so that the next owner sends again what was settled \
+        meanwhile. The run fails if fewer arrive than were published.
+        passed, missed: The judgement, and the targets that were missed.
+        """
+    )
 
     /// Notifications a second that each worker was offered.
     let rateOfEach: Int

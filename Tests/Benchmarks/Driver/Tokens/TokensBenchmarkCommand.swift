@@ -3,7 +3,14 @@ import Foundation
 
 /// `belfry-bench run tokens`: what the token state costs.
 struct TokensBenchmarkCommand: ParsableCommand {
-    static let configuration = CommandConfiguration(scenario: Self.self)
+    static let configuration = CommandConfiguration(
+        scenario: Self.self,
+        discussion: """
+            Tokens are registered over ten bundles. Look-ups and sending each have rounds in which both contenders \
+            take turns.
+            """,
+        tables: [TokensReport.fields]
+    )
 
     @OptionGroup var common: CommonOptions
 

@@ -1,5 +1,20 @@
+import Workbench
+
 /// The result of `belfry-bench run tokens`.
 struct TokensReport {
+    /// The fields for the help.
+    static let fields = HelpTable(
+        "Fields of its lines of JSON, with their targets",
+        """
+        scenario, tokens, lookups, notifications, rounds: What was measured; look-ups and notifications of a round.
+        bytes_per_token: Of Redis' memory, all overhead included: 64.
+        lookup_rate, raw_rate, lookup_ratio: Look-ups a second through the pipeline's client; raw pipelined HGETs of \
+        the same fields; their ratio: 0.9.
+        filter_rate, plain_rate, filter_ratio, filter_cpu_us, plain_cpu_us: Sending with the filter of dead tokens, \
+        and without token state; the ratio of the rates: 0.9.
+        """
+    )
+
     let tokens: Int
     let lookups: Int
     let notifications: Int

@@ -1,5 +1,19 @@
+import Workbench
+
 /// The result of the scenario `languages`.
 struct LanguagesReport {
+    /// The fields for the help.
+    static let fields = HelpTable(
+        "Fields of languages, with their targets",
+        """
+        scenario, rounds, languages, notifications, passed, missed: What was measured, and the judgement.
+        languages_rate, one_language_rate, languages_ratio: The worker's notifications a second with twelve \
+        localizations, with none, and their ratio: 0.9.
+        languages_cpu_us, one_language_cpu_us, languages_cpu_ratio: Its CPU microseconds per notification, and the \
+        ratio of one language to twelve, which counts even where Redis limits the rate: 0.9.
+        """
+    )
+
     /// Localizations, beside the text for all others.
     let languages: Int
     /// In each measurement.

@@ -1,3 +1,5 @@
+import Workbench
+
 /// The processes that take part in a scenario of `belfry-bench run worker`, and the size of its rounds.
 struct ScenarioPlan {
     /// The scenarios that one plan describes; `languages` compares a worker with itself (``LanguagesScenario``).
@@ -10,6 +12,22 @@ struct ScenarioPlan {
         case outcomesAll = "outcomes-all"
         case dedupe
     }
+
+    /// The scenarios for the help.
+    static let help = HelpTable(
+        "Scenarios",
+        """
+        single: Records of one token, of whom only dead ones are asked of Redis; the floor asks for none.
+        single-lookup: Records of one token; every token is asked of Redis, by the floor too.
+        fanout: Records of 500 tokens, 8 partitions; the floor is that of single-lookup. bare: the floor without \
+        look-ups, which takes the worker's records. sandbox: a worker that sends to the sandbox.
+        bundles: Records of one token, of 500 bundles in turns. one_bundle: the same worker with one bundle.
+        languages: Records of 500 tokens, twelve localizations beside none; see publish.
+        outcomes-all: Records of one token; the worker publishes an outcome for each notification, the floor none.
+        dedupe: Records of one token, with ids; the worker looks requests up and remembers them, the floor looks \
+        tokens up.
+        """
+    )
 
     let name: String
     /// Contenders of the timed rounds. Each round is taken by one after the other.

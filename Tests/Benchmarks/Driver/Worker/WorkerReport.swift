@@ -1,4 +1,5 @@
 import Foundation
+import Workbench
 
 /// Measurements of one contender.
 struct ContenderResult {
@@ -30,6 +31,34 @@ struct WorkerReport {
         /// Digits behind the point.
         var digits: Int
     }
+
+    /// The fields for the help. One is there if it was measured.
+    static let fields = HelpTable(
+        "Fields of its lines of JSON, with their targets",
+        prefixes: ["floor_", "bare_", "beside_", "sandbox_", "one_bundle_", "one_shard_"],
+        """
+        scenario, notifications, rounds: What was measured; notifications of a round.
+        rate: Notifications a second, to the gateway's last byte. fanout: 2,000,000, and sandbox_rate 1,000,000.
+        worker_cpu_us, cpu_us: CPU microseconds per notification, of all threads, without what goes on without \
+        notifications.
+        rest_ms: CPU milliseconds per second with nothing to take, measured for 3 s before the first round. They are \
+        taken off the rounds, each of which goes on for 3 s behind its last byte.
+        ratio, rate_ratio: CPU time and rate as multiples of the floor's. single: 1.3 and 2.5; single-lookup: 1.5 and \
+        1; fanout: 0.35.
+        bare_ratio, beside_ratio: CPU time as a multiple of that of bare, of another version's worker.
+        bundles_ratio: CPU time with all bundles as a multiple of that with one: 1.1.
+        resident_mib: The largest resident set of the timed rounds. bundles: 256.
+        allocations, allocations_beyond: Calls of the allocator per notification; what the worker has more of than \
+        bare, or the floor. single: below 0.5; fanout: below 0.02.
+        instructions: Per notification.
+        shards_instructions_ratio: Instructions as a multiple of those of a worker with one shard: 1.05.
+        in_flight, memory_ratio: Notifications in flight when a round's last byte has arrived, by the worker's own \
+        metrics; resident_mib as a share of 128 MiB and 128 bytes for each of these. fanout: 1.
+        in_flight_bytes, frame_bytes: Bytes on the heap per notification in flight, beyond those at rest; of these its \
+        frame.
+        passed, missed: The judgement, and the targets that were missed or not measured.
+        """
+    )
 
     let scenario: String
     /// In a timed round.
