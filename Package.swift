@@ -176,7 +176,8 @@ let package = Package(
         .executableTarget(
             name: "belfry-chaos",
             dependencies: benchmark + ["PipelineCore", "TestSupport", "TokenState", protobuf],
-            path: "Tests/Chaos"
+            path: "Tests/Chaos",
+            exclude: ["README.md"]
         ),
         // The sender, and the appliers of registrations and feedback, in simulated worlds.
         .executableTarget(
@@ -185,7 +186,8 @@ let package = Package(
                 "HTTP2Transport", "PortTestSupport", "Sender", "TokenRoles", "TokenState", "Workbench", argumentParser,
                 protobuf,
             ],
-            path: "Tests/Simulation"
+            path: "Tests/Simulation",
+            exclude: ["README.md"]
         ),
         // Fuzz targets: a program of its own with `make fuzz`, else a replay of their corpus.
         .systemLibrary(name: "CLibFuzzer", path: "Tests/Fuzz/LibFuzzer"),

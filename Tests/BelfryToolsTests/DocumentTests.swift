@@ -82,10 +82,10 @@ import Testing
         #expect(documented.sorted() == ProviderReason.table.map(\.reason.rawValue).sorted())
     }
 
-    @Test("The tests that Tests/README.md names are there")
+    @Test("The tests that Tests/README.md and Tests/CONFORMANCE.md name are there")
     func namedTests() throws {
         let files = Repository.paths(endingIn: "Tests.swift", below: "Tests")
-        let document = try Repository.text(of: "Tests/README.md")
+        let document = try ["Tests/README.md", "Tests/CONFORMANCE.md"].map(Repository.text).joined()
         let named = document.matches(of: /`([A-Z][A-Za-z0-9]*Tests)\.([a-z][A-Za-z0-9]*)`/)
         #expect(named.count > 20)
         for name in named {

@@ -40,7 +40,7 @@ extension IntegrationTests {
             let commands = try ProgramCommand.all()
             let options = Set(commands.flatMap(\.options).map(\.name)).union(Self.foreign)
             var (named, described) = (0, 0)
-            // The options in the other document are those of programs that only tests have.
+            // That document also names options of programs that only tests have.
             for path in Self.documents where path != "Tests/README.md" {
                 for passage in try Self.passages(ofDocument: path) {
                     for words in passage.commands {

@@ -40,10 +40,10 @@ struct ConformanceServerTests {
         }
     }
 
-    @Test("Tests/README.md tells how many rows there are, and which of them deviate from the specification")
+    @Test("Tests/CONFORMANCE.md tells how many rows there are, and which of them deviate from the specification")
     func document() throws {
         let file = URL(filePath: #filePath).deletingLastPathComponent()
-            .appending(path: "../README.md").standardizedFileURL
+            .appending(path: "../CONFORMANCE.md").standardizedFileURL
         let text = try String(contentsOf: file, encoding: .utf8).split(separator: /\s+/).joined(separator: " ")
         #expect(text.contains("`ConformanceServerTests.table` sends \(ConformanceCase.all.count) rows"))
         for row in ConformanceCase.deviations { #expect(text.contains("`\(row.rule)` (\(row.section))")) }
