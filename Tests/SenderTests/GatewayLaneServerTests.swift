@@ -79,7 +79,8 @@ struct GatewayLaneServerTests {
             try await peer.read()
             try await peer.until(identifiers: [1, 2, 3])
             try await peer.sayGoodbye()
-            try await lane.until { $0.machine.isEnding }
+            // On a machine that is very busy the lane may have waited long enough for the end already.
+            try await lane.until { $0.machine.isEnding || $0.machine.phase != .open }
             try await lane.run { lane in
                 lane.publish(1)
                 for _ in 0..<3 { lane.tick(after: .seconds(1)) }
@@ -99,6 +100,7 @@ struct GatewayLaneServerTests {
             }
             #expect(try await lane.told.presumed == [0, 1, 2, 3])
             #expect(try await second.identifiers() == [1, 2, 3, 4])
+            try await peer.endStream()
         }
     }
 

@@ -34,13 +34,21 @@ final class ScriptedGateway: Sendable {
             }.get()
         }
 
-        /// Says close_notify, but keeps the stream open, and reads no more: it does not learn of the other end's.
+        /// Says close_notify, but keeps the stream open until ``endStream()``, also when the other end closes its own.
         func sayGoodbye() async throws {
-            try await channel.setOption(.autoRead, value: false).get()
+            // Without it a channel closes as soon as the kernel tells of the other end's, be it read or not.
+            try await channel.setOption(.allowRemoteHalfClosure, value: true).get()
             try await channel.eventLoop.submit { [channel] in
                 try channel.pipeline.syncOperations.handler(type: StreamEnd.self).isWithheld = true
             }.get()
             try await channel.close(mode: .output).get()
+        }
+
+        /// Ends a stream that stayed open behind a goodbye.
+        func endStream() async throws {
+            try await channel.eventLoop.submit { [channel] in
+                try channel.pipeline.syncOperations.context(handlerType: StreamEnd.self).close(promise: nil)
+            }.get()
         }
 
         /// Ends the stream in order.
@@ -101,20 +109,15 @@ final class ScriptedGateway: Sendable {
 
     func close() async throws { try await listener.close() }
 
-    /// Withholds the end of the stream behind close_notify, if it is told to, and reads nothing then: a reader would
-    /// find the other end's close_notify, and close.
+    /// Withholds the end of the stream behind close_notify, if it is told to.
     private final class StreamEnd: ChannelOutboundHandler {
         typealias OutboundIn = ByteBuffer
 
         var isWithheld = false
 
         func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
-            guard isWithheld, mode == .output else { return context.close(mode: mode, promise: promise) }
+            guard isWithheld else { return context.close(mode: mode, promise: promise) }
             promise?.succeed()
-        }
-
-        func read(context: ChannelHandlerContext) {
-            if !isWithheld { context.read() }
         }
     }
 
