@@ -17,10 +17,6 @@ package final class WorkerRole: Role {
     package static let name = "worker"
     package static let summary = "Send what is published to push.requests; runs until SIGTERM or SIGINT, then drains."
 
-    package static let sections = RunningSetting.commonSections.union([
-        "worker", "topics", "outcomes", "certificates", "keys",
-    ])
-
     private let context: RoleContext
     private let settings: ShardSettings
     private let credentials: TopicCredentials

@@ -17,9 +17,13 @@ import Testing
              team: TEAM123456, key: KEY}
         operations: {listen: '127.0.0.1:1', bearer-token-file: token, certificate: c.pem}
         """
-    private static let worker = RunningSetting.commonSections.union([
+    private static let worker = ConfigurationKeys.commonSections.union([
         "worker", "topics", "outcomes", "certificates", "keys",
     ])
+    private static let roles = [
+        ("worker", worker), ("registrar", ConfigurationKeys.commonSections.union(["registrar", "retention"])),
+        ("harvester", ConfigurationKeys.commonSections.union(["harvester", "certificates"])),
+    ]
 
     private static func inspect(
         _ yaml: String = yaml,
@@ -33,16 +37,18 @@ import Testing
     private func changes(
         from old: String,
         to new: String,
-        role: String = "worker",
         sections: Set<String> = worker
     ) throws -> (inForce: ConfigurationInForce, changes: [ConfigurationChange]) {
         let environment = "environments: {e: {gateways: a}}\n"
-        var inForce = ConfigurationInForce(try Self.inspect(environment + old), role: role, sections: sections)
+        var inForce = ConfigurationInForce(try Self.inspect(environment + old), sections: sections)
         let inspection = try Self.inspect(environment + new)
         _ = try inspection.sound()
         let changes = inForce.take(inspection)
         return (inForce, changes)
     }
+
+    /// The keys that a running role applies.
+    private static let running = ConfigurationKeys.all.filter { $0.counts != nil }
 
     // MARK: Each key
 
@@ -85,24 +91,20 @@ import Testing
     func everyKey() throws {
         let base = try Self.inspect()
         #expect(base.problems == [])
-        let roles: [(String, Set<String>)] = [
-            ("worker", Self.worker), ("registrar", RunningSetting.commonSections.union(["registrar", "retention"])),
-            ("harvester", RunningSetting.commonSections.union(["harvester", "certificates"])),
-        ]
         var applied: Set<String> = []
         var pending: Set<String> = []
         for setting in base.settings where setting.key != "kafka.properties" {
             guard !Self.tiedKeys.contains(setting.key) else { continue }
             let (changed, value) = try #require(try Self.alone(setting.key, besides: base), "\(setting.key)")
-            for (role, sections) in roles {
-                var inForce = ConfigurationInForce(base, role: role, sections: sections)
+            for (role, sections) in Self.roles {
+                var inForce = ConfigurationInForce(base, sections: sections)
                 let changes = inForce.take(changed).filter { $0.key == setting.key }
                 guard sections.contains(String(setting.key.prefix { $0 != "." })) else {
                     #expect(changes == [] && inForce.configuration == base.configuration, "\(role): \(setting.key)")
                     continue
                 }
-                let isApplied = RunningSetting.all.contains {
-                    $0.key == Self.pattern(setting.key) && $0.roles.contains(role)
+                let isApplied = Self.running.contains {
+                    $0.path == Self.pattern(setting.key) && $0.roles.contains(role)
                 }
                 let expected = ConfigurationChange(
                     key: setting.key,
@@ -117,15 +119,16 @@ import Testing
                 #expect(inForce.take(changed).contains(expected) == !isApplied, "told again if it is not applied")
             }
         }
-        #expect(applied == Set(RunningSetting.all.map(\.key)))
+        #expect(applied == Set(Self.running.map(\.path)))
         #expect(pending.count > 50 && pending.contains("worker.shards") && pending.contains("kafka.brokers"))
     }
 
-    @Test("No setting stands in the table twice, and each is applied by a role")
+    @Test("No key stands in the table twice, and each is explained and read by a role")
     func table() {
-        let keys = RunningSetting.all.map(\.key)
+        let keys = ConfigurationKeys.all.map(\.path)
         #expect(Set(keys).count == keys.count)
-        #expect(RunningSetting.all.allSatisfy { !$0.roles.isEmpty })
+        #expect(ConfigurationKeys.all.allSatisfy { !$0.roles.isEmpty && !$0.meaning.isEmpty })
+        for (role, sections) in Self.roles { #expect(ConfigurationKeys.sections(of: role) == sections) }
     }
 
     // MARK: Several keys
@@ -133,7 +136,7 @@ import Testing
     @Test("What needs a restart stays so until the configuration says again what is in force; the rest is applied")
     func pending() throws {
         let base = try Self.inspect()
-        var inForce = ConfigurationInForce(base, role: "worker", sections: Self.worker)
+        var inForce = ConfigurationInForce(base, sections: Self.worker)
         let first = try Self.inspect(Self.yaml + "\nworker: {shards: 5, max-uncommitted: 7, batch: 9}")
         #expect(inForce.take(first).map(\.key) == ["worker.shards", "worker.batch", "worker.max-uncommitted"])
         #expect(inForce.restartNeeded.map(\.key) == ["worker.shards", "worker.batch"])
@@ -147,7 +150,7 @@ import Testing
     @Test("An environment that comes, changes or goes is told, and needs a restart")
     func environments() throws {
         let base = try Self.inspect("environments: {a: {gateways: x}}")
-        var inForce = ConfigurationInForce(base, role: "worker", sections: Self.worker)
+        var inForce = ConfigurationInForce(base, sections: Self.worker)
         let changes = inForce.take(try Self.inspect("environments: {b: {gateways: x}}"))
         #expect(changes.allSatisfy { !$0.isApplied })
         let gateways = changes.filter { $0.key.hasSuffix("gateways") }

@@ -12,7 +12,7 @@ import Testing
 @Suite struct DocumentTests {
     @Test("Every configuration key that a role reads stands in a table of CONFIGURATION.md, and no other key does")
     func configurationKeys() throws {
-        let read = ConfigurationKeys.all()
+        let read = RequestedKeys.all()
         let documented = try Document(path: "Deploy/CONFIGURATION.md").configurationKeys
         #expect(read.count > 60, "\(read.sorted())")
         #expect(documented.subtracting(read).sorted() == [], "documented, but no code reads it")
@@ -21,7 +21,7 @@ import Testing
 
     @Test("Keys of every depth are found: single values, sections in sections, and names that the user chooses")
     func depths() {
-        let keys = ConfigurationKeys.all()
+        let keys = RequestedKeys.all()
         for key in ["outcomes", "worker.shards", "redis.tls.trust", "environments.<>.gateways", "topics.<>.spread"] {
             #expect(keys.contains(key))
         }
@@ -46,9 +46,8 @@ import Testing
             let cells = row.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
             return "\(Document.pieces(of: cells[0][...]).joined()): \(cells[1])"
         }
-        let applied = RunningSetting.all.map { setting in
-            let roles = ["worker", "registrar", "harvester"].filter(setting.roles.contains)
-            return "\(setting.key): \(roles.joined(separator: ", "))"
+        let applied = ConfigurationKeys.all.filter { $0.counts != nil }.map { key in
+            "\(key.path): \(key.roles.joined(separator: ", "))"
         }
         #expect(documented.sorted() == applied.sorted())
     }
@@ -243,7 +242,7 @@ import Testing
 }
 
 /// The keys that the configuration's own reading asks for, as it tells them when it meets one that it does not know.
-private enum ConfigurationKeys {
+private enum RequestedKeys {
     /// A key that no section has.
     private static let unknown = "no-such-key"
     /// Stands for names that the user chooses.

@@ -75,13 +75,9 @@ extension BelfryConfiguration {
     ) throws(ConfigurationError) -> ConfigurationInspection {
         var root: ConfigurationNode?
         if let yaml, let file { root = try ConfigurationNode.parse(yaml: yaml, file: file) }
-        let reader = ConfigurationReader(file: file, variables: variables, readFile: readFile)
+        let reader = ConfigurationReader(file: file, directory: directory, variables: variables, readFile: readFile)
         let section = ConfigurationSection(reader: reader, root: root)
-        let resolve: (String) -> String = { path in
-            guard let directory, !path.hasPrefix("/") else { return path }
-            return directory + "/" + path
-        }
-        var configuration = BelfryConfiguration(reading: section, resolve: resolve)
+        var configuration = BelfryConfiguration(reading: section)
         section.reportUnknownKeys()
         if requiresEnvironments, configuration.environments.isEmpty, !section.has("environments") {
             section.reportMissing("environments", allowed: "at least one environment with its gateways")

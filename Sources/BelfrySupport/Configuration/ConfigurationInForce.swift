@@ -7,7 +7,6 @@ package struct ConfigurationInForce: Sendable {
     /// The keys of the configuration read last that need a new start.
     package private(set) var restartNeeded: [ConfigurationChange] = []
 
-    private let role: String
     private let sections: Set<String>
     /// By key; a key that is not there has no value.
     private var values: [String: ConfigurationSetting.Value]
@@ -17,9 +16,8 @@ package struct ConfigurationInForce: Sendable {
     /// - Parameters:
     ///   - inspection: of the configuration at the start, which is sound.
     ///   - sections: those that the role reads; changes in others are none of its business.
-    package init(_ inspection: ConfigurationInspection, role: String, sections: Set<String>) {
+    package init(_ inspection: ConfigurationInspection, sections: Set<String>) {
         configuration = inspection.configuration
-        self.role = role
         self.sections = sections
         let settings = inspection.settings(in: sections)
         keys = settings.map(\.key)
@@ -37,7 +35,7 @@ package struct ConfigurationInForce: Sendable {
         let all = settings.map(\.key) + keys.filter { read[$0] == nil }
         var changes = all.compactMap { change(of: $0, to: read[$0] ?? .shown(nil), in: other) }
         if sections.contains("topics") { changes += changedNames(in: other, besides: changes) }
-        configuration = RunningSetting.apply(other, to: configuration, by: role)
+        configuration = ConfigurationKeys.apply(other, to: configuration, in: sections)
         for change in changes where change.isApplied { values[change.key] = change.new }
         keys = all
         restartNeeded = changes.filter { !$0.isApplied }
@@ -51,7 +49,7 @@ package struct ConfigurationInForce: Sendable {
     ) -> ConfigurationChange? {
         let present = values[key] ?? .shown(nil)
         if present != value {
-            let isApplied = RunningSetting.isApplied(key, by: role)
+            let isApplied = ConfigurationKeys.isApplied(key)
             return ConfigurationChange(key: key, old: present, new: value, isApplied: isApplied)
         }
         // A part that is not shown may differ all the same.

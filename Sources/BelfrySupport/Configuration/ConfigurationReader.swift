@@ -13,6 +13,8 @@ final class ConfigurationReader {
     private(set) var settings: [ConfigurationSetting] = []
 
     let file: String?
+    /// Makes a path of the file one that starts from the file's directory.
+    let resolve: (String) -> String
     private let variables: [String: String]
     private let readFile: (String) -> String?
     private var usedVariables: Set<String> = []
@@ -20,10 +22,20 @@ final class ConfigurationReader {
 
     /// - Parameters:
     ///   - file: the name of the configuration file, for messages; nil: there is none.
+    ///   - directory: the directory where relative paths start. Nil: they stay.
     ///   - variables: the process's environment.
     ///   - readFile: the text of the file at a path, nil if it cannot be read.
-    init(file: String?, variables: [String: String], readFile: @escaping (String) -> String?) {
+    init(
+        file: String?,
+        directory: String?,
+        variables: [String: String],
+        readFile: @escaping (String) -> String?
+    ) {
         self.file = file
+        resolve = { path in
+            guard let directory, !path.hasPrefix("/") else { return path }
+            return directory + "/" + path
+        }
         self.variables = variables.filter { $0.key.hasPrefix(Self.variablePrefix) && !$0.value.isEmpty }
         self.readFile = readFile
     }

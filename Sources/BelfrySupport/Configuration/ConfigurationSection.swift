@@ -7,6 +7,7 @@ final class ConfigurationSection {
     let names: [String]
     private let entries: [String: ConfigurationNode.Entry]
     private var requested: [String] = []
+    private var sections: [String: ConfigurationSection] = [:]
 
     /// The root.
     convenience init(reader: ConfigurationReader, root: ConfigurationNode?) {
@@ -39,9 +40,15 @@ final class ConfigurationSection {
 
     /// The mapping under `key`; an empty one if there is none.
     func section(_ key: String) -> ConfigurationSection {
+        if let section = sections[key] { return section }
         requested.append(key)
-        return ConfigurationSection(reader: reader, path: path + [key], node: entries[key]?.node)
+        let section = ConfigurationSection(reader: reader, path: path + [key], node: entries[key]?.node)
+        sections[key] = section
+        return section
     }
+
+    /// The file or the environment has a value for `key`.
+    func isSet(_ key: String) -> Bool { text(key) != nil }
 
     /// The file has an entry under `key`.
     func has(_ key: String) -> Bool {
@@ -92,6 +99,11 @@ final class ConfigurationSection {
                 allowed: allowed
             )
         )
+    }
+
+    /// Reports a value of `key` that does not go with others.
+    func refuse(_ key: String, found: String, allowed: String) {
+        report(key, origin(of: key), found: found, allowed: allowed)
     }
 
     /// Notes the value that is in force for `key`.

@@ -19,7 +19,7 @@ public struct EnvironmentSettings: Sendable, Equatable {
 
     /// 1...32 of `a-z 0-9 -`: part of Redis keys.
     public var name: String
-    public let transport: Transport
+    public internal(set) var transport: Transport
     /// At least one. Connections are spread over them, and over the addresses that each name has. [13]
     public var gateways: [HostPort]
     /// Nil: the environment has no feedback service to harvest.

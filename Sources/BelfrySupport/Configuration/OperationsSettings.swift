@@ -27,20 +27,6 @@ public struct OperationsSettings: Sendable, Equatable {
     }
 }
 
-extension OperationsSettings {
-    init(reading section: ConfigurationSection, resolve: (String) -> String) {
-        self.init()
-        func file(_ key: String) -> String? {
-            let path = section.string(key, default: "", resolve: resolve)
-            return path.isEmpty ? nil : resolve(path)
-        }
-        listen = section.address("listen", defaultPort: nil, allowsPortZero: true)
-        bearerTokenFile = file("bearer-token-file")
-        certificateFile = file("certificate")
-        section.reportUnknownKeys()
-    }
-}
-
 extension HostPort {
     /// Only this machine reaches it. A name other than `localhost` may lead anywhere.
     var isLoopback: Bool {

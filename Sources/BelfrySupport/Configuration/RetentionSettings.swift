@@ -10,30 +10,11 @@ public struct RetentionSettings: Sendable, Equatable {
     /// Tokens looked at per second.
     public var rate = 10_000
 
+    static let ages = Duration.seconds(3600)...(.seconds(36_500 * 86_400))
+
     public init() {}
 
     package var rule: RetentionRule {
         RetentionRule(tombstoneSeconds: tombstones.components.seconds, idleSeconds: idle.components.seconds)
-    }
-}
-
-extension RetentionSettings {
-    init(reading section: ConfigurationSection) {
-        self.init()
-        tombstones = Self.age("tombstones", in: section, default: tombstones)
-        idle = Self.age("idle", in: section, default: idle)
-        rate = section.integer("rate", in: 1...10_000_000, default: rate)
-        section.reportUnknownKeys()
-    }
-
-    /// Zero, or long enough that a mistyped unit does not empty the token state.
-    private static func age(_ key: String, in section: ConfigurationSection, default standard: Duration) -> Duration {
-        section.value(key, default: standard, allowed: "0s (keep), or a duration of 1h...36500d") {
-            DurationText.shown($0)
-        } parse: { text in
-            DurationText.parse(text).flatMap {
-                $0 == .zero || ($0 >= .seconds(3600) && $0 <= .seconds(36_500 * 86_400)) ? $0 : nil
-            }
-        }
     }
 }

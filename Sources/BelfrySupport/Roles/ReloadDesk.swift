@@ -32,7 +32,7 @@ package final class ReloadDesk: Sendable {
         self.requests = requests
         self.read = read
         self.logger = logger
-        state = Mutex(State(inForce: ConfigurationInForce(start, role: R.name, sections: R.sections)))
+        state = Mutex(State(inForce: ConfigurationInForce(start, sections: R.sections)))
     }
 
     /// Reads the configuration again.

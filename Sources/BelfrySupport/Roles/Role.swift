@@ -42,7 +42,7 @@ package protocol Role: Sendable {
     /// Uses another configuration from now on; does nothing by default. Never before ``start(on:_:)`` has returned, nor
     /// at the same time as ``drain(_:)``.
     ///
-    /// - Parameter configuration: differs from the one before in settings of ``RunningSetting`` only.
+    /// - Parameter configuration: differs from the one before in keys only that count while a role runs.
     func use(_ configuration: BelfryConfiguration, _ parts: [NIOLoopBound<Part>]) async throws
 
     /// Waits until the parts have finished; metrics and health still ask them. Does nothing by default.
@@ -81,7 +81,7 @@ package protocol Role: Sendable {
 extension Role {
     package var loops: [String] { [Self.name] }
 
-    package static var sections: Set<String> { RunningSetting.commonSections.union([name]) }
+    package static var sections: Set<String> { ConfigurationKeys.sections(of: name) }
 
     package func use(_ configuration: BelfryConfiguration, _ parts: [NIOLoopBound<Part>]) async throws {}
 

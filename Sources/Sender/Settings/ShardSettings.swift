@@ -100,7 +100,7 @@ struct ShardSettings: Sendable {
 
     /// These settings with those of another configuration that may change while shards run.
     ///
-    /// - Parameter other: differs from the present configuration in such settings only, see `RunningSetting`.
+    /// - Parameter other: differs from the present configuration in such keys only, see `ConfigurationKeys`.
     func changed(to other: BelfryConfiguration) -> ShardSettings {
         var settings = self
         settings.configuration = other

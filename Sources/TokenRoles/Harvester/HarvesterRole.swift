@@ -14,7 +14,6 @@ import TokenState
 /// The two halves meet in Kafka only, so that what was read survives every failure of the half that applies it.
 package struct HarvesterRole: Role {
     package static let name = "harvester"
-    package static let sections = RunningSetting.commonSections.union(["harvester", "certificates"])
     package static let summary = "Read the feedback service into push.feedback; runs until SIGTERM or SIGINT."
 
     private let context: RoleContext

@@ -15,8 +15,6 @@ package struct RegistrarRole: Role {
     package static let summary =
         "Keep the token state in Redis: registrations and retention; runs until SIGTERM or SIGINT."
 
-    package static let sections = RunningSetting.commonSections.union(["registrar", "retention"])
-
     private let context: RoleContext
     private let applier: ApplierSetup
     /// Applies push.tombstones; nil: nothing is applied again.

@@ -1,0 +1,84 @@
+import APNsProtocol
+import PipelineCore
+
+extension TopicOverrides {
+    typealias Key = ConfigurationKey<TopicOverrides>
+
+    static let keys: [Key] = [
+        Key(
+            "unknown-fate",
+            \.unknownFate,
+            .optional(.choice),
+            standard: "the worker's",
+            counts: "for connections that are lost from then on"
+        ) { "as `worker.unknown-fate`" },
+        Key(
+            "spread",
+            \.spread,
+            .optional(.integer(1...65_536)),
+            standard: "not checked",
+            counts: "for records taken in from then on"
+        ) {
+            """
+            over how many [keys](../Schemas/README.md#keys) the bundle is spread; a [pace](OPERATE.md#levers) is \
+            divided by them
+            """
+        },
+        Key(
+            "payload-limit",
+            \.payloadLimitBytes,
+            .optional(.integer(EnvironmentSettings.payloadLimits)),
+            standard: "the environment's",
+            counts: "for records taken in from then on"
+        ) { "bytes; counts where the environment's does" },
+        Key(
+            "coalescing-window",
+            \.coalescingWindow,
+            .optional(.duration(BelfryConfiguration.coalescingWindows)),
+            standard: "the worker's",
+            counts: "for windows that begin from then on"
+        ) { "as `worker.coalescing-window`" },
+        Key(
+            "sensitive-data",
+            \.sensitiveData,
+            .choice,
+            counts: "for records taken in from then on, and for the warnings in outcomes"
+        ) {
+            """
+            payment card and US social-security numbers in what users see: `off` (nobody looks), `warn` (sent, with a \
+            warning in the outcome), `refuse` (a dead letter), see \
+            [Sensitive data](../Schemas/README.md#sensitive-data)
+            """
+        },
+        Key("team", \.team, .optional(.providerID), standard: "`keys.team`") {
+            "team whose provider key the topic uses, see [Provider keys](RUN.md#provider-keys)"
+        },
+        Key("key", \.key, .optional(.providerID), standard: "the team's") {
+            "ID of the provider key that the topic uses"
+        },
+    ]
+
+    /// - Parameter keys: of the whole configuration.
+    init(reading section: ConfigurationSection, keys: KeySettings) {
+        self.init()
+        for key in Self.keys { key.read(section, &self) }
+        if keys.directory == nil {
+            if team != nil { section.refuseKeyless("team") }
+            if key != nil { section.refuseKeyless("key") }
+        } else if key != nil, team == nil, keys.team == nil {
+            section.refuse(
+                "key",
+                found: "a key without its team",
+                allowed: "a key beside team, or beside keys.team"
+            )
+        }
+        section.reportUnknownKeys()
+    }
+}
+
+extension ConfigurationSection {
+    /// Reports a setting that means nothing without provider keys.
+    func refuseKeyless(_ key: String) {
+        refuse(key, found: "a \(key) without keys.directory", allowed: "a \(key) beside keys.directory")
+    }
+}
