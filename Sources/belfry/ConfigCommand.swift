@@ -1,13 +1,14 @@
 import ArgumentParser
 import BelfrySupport
 import BelfryTools
+import Foundation
 
 /// `belfry config`.
 struct ConfigCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "config",
-        abstract: "Look at the configuration that the roles would have.",
-        subcommands: [Show.self, Check.self]
+        abstract: "Look at the configuration that the roles would have, and at the keys that there are.",
+        subcommands: [Show.self, Check.self, Schema.self, Keys.self]
     )
 
     /// `belfry config show`.
@@ -52,6 +53,39 @@ struct ConfigCommand: AsyncParsableCommand {
             guard let complaint = ConfigurationCheck.complaint(about: findings) else { return }
             Diagnostics.tell(complaint)
             throw ExitCode(ExitStatus.failed.rawValue)
+        }
+    }
+    /// `belfry config schema`.
+    struct Schema: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Print a JSON Schema of the configuration file, for editors.",
+            discussion: "Ranges of durations, and keys that do not go together, are judged by config check alone."
+        )
+
+        func run() throws {
+            StandardStream.output.write(Array((try ConfigurationSchema.text() + "\n").utf8))
+        }
+    }
+
+    /// `belfry config keys`.
+    struct Keys: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Print all keys as tables in Markdown: allowed values, defaults, meanings, changes while running."
+        )
+
+        @Option(
+            help: ArgumentHelp("A document that gets the tables between its marks, instead.", valueName: "file")
+        )
+        var into: String?
+
+        func run() throws {
+            guard let into else {
+                let tables = ConfigurationTables.keys + "\n" + ConfigurationTables.running
+                return StandardStream.output.write(Array(tables.utf8))
+            }
+            let document = String(decoding: try InputFile.bytes(at: into), as: UTF8.self)
+            let text = try ConfigurationTables.written(into: document)
+            try text.write(toFile: into, atomically: true, encoding: .utf8)
         }
     }
 }

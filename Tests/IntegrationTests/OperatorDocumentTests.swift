@@ -151,6 +151,8 @@ private final class Session {
             #expect(checks[1].contains { $0.hasPrefix("good: \(server): ") }, "\(checks[1])")
         }
         #expect(try type("belfry config show").contains { $0.hasPrefix("worker.shards: ") })
+        try type("belfry config schema")
+        #expect(try shell.paste("head -c 1 belfry.schema.json") == ["{"])
     }
 
     func showCertificatesAndTopics() throws {

@@ -62,8 +62,9 @@ extension IntegrationTests {
 
         /// Commands that ask no server, or are one.
         private static let waitingForNothing = [
-            "dead-letters explain", "certificates check", "config show", "plan", "console", "broker", "sandbox serve",
-            "sandbox certificates", "sandbox tokens", "sandbox accepted", "sandbox revoke",
+            "dead-letters explain", "certificates check", "config show", "config schema", "config keys", "plan",
+            "console", "broker", "sandbox serve", "sandbox certificates", "sandbox tokens", "sandbox accepted",
+            "sandbox revoke",
         ]
 
         /// Commands that tell their wait in another way: roles in their log, the device below.
