@@ -9,8 +9,7 @@ import Testing
 extension IntegrationTests {
     /// Roles and tools, each as its user of Deploy/redis.acl.
     struct AccessListTests {
-        private static let list = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().appending(path: "Deploy/redis.acl")
+        private static let list = Repository.top.appending(path: "Deploy/redis.acl")
 
         /// A server with the users of the list, which have passwords here. The test itself may do everything.
         private func server(in directory: URL) throws -> RedisServerProcess {

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// A dashboard of Deploy/grafana, as far as its queries are concerned.
@@ -53,7 +54,7 @@ struct Dashboard: Decodable {
 
     /// By file.
     static func all() throws -> [String: Dashboard] {
-        let directory = repositoryTop.appending(path: folder)
+        let directory = Repository.top.appending(path: folder)
         let files = try FileManager.default.contentsOfDirectory(atPath: directory.path).filter { $0.hasSuffix(".json") }
         let pairs = try files.map { file in
             (file, try JSONDecoder().decode(Dashboard.self, from: Data(contentsOf: directory.appending(path: file))))

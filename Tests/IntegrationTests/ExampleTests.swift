@@ -2,6 +2,7 @@ import Foundation
 import KafkaTestSupport
 import LocalPipeline
 import PushSchemas
+import TestSupport
 import Testing
 import Workbench
 
@@ -73,7 +74,7 @@ extension IntegrationTests {
             _ arguments: [String] = [],
             _ environment: [String: String] = [:]
         ) throws -> String {
-            let file = repositoryTop.appending(path: "Schemas/examples/\(command[1])").path
+            let file = Repository.top.appending(path: "Schemas/examples/\(command[1])").path
             let child = try ChildProcess(
                 "example",
                 executable: "/usr/bin/env",

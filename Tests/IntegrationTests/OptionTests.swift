@@ -1,11 +1,10 @@
 import Foundation
+import TestSupport
 import Testing
 
 extension IntegrationTests {
     /// The options of the program's commands: their order in the help, and the documents that describe them.
     struct OptionTests {
-        private static let top = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent()
         private static let documents =
             OperatorDocumentTests.pages + [
                 "README.md", "Deploy/CAPACITY.md", "Schemas/README.md", "Sources/Sandbox/README.md", "Tests/README.md",
@@ -125,7 +124,7 @@ extension IntegrationTests {
         }
 
         private static func passages(ofDocument path: String) throws -> [Passage] {
-            passages(in: try String(contentsOf: top.appending(path: path), encoding: .utf8))
+            passages(in: try String(contentsOf: Repository.top.appending(path: path), encoding: .utf8))
         }
 
         private static func passages(in document: String) -> [Passage] {

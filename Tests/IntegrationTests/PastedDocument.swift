@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Workbench
 
 /// A document, and a shell into which its blocks are pasted one after the other, in a directory of its own.
@@ -47,7 +48,7 @@ final class PastedDocument {
             """
         try stand.write(toFile: "\(built)/belfry", atomically: true, encoding: .utf8)
         try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: "\(built)/belfry")
-        let schemas = repositoryTop.appending(path: "Schemas").path
+        let schemas = Repository.top.appending(path: "Schemas").path
         try FileManager.default.createSymbolicLink(atPath: "\(directory)/Schemas", withDestinationPath: schemas)
         if let python = ProcessInfo.processInfo.environment["BELFRY_TEST_PYTHON"] {
             let tools = URL(filePath: python).deletingLastPathComponent().deletingLastPathComponent().path

@@ -1,12 +1,9 @@
 import Foundation
-
-/// The top of the repository.
-let repositoryTop = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-    .deletingLastPathComponent()
+import TestSupport
 
 /// The text of a document, by its path from the top of the repository.
 func documentText(_ path: String) throws -> String {
-    try String(contentsOf: repositoryTop.appending(path: path), encoding: .utf8)
+    try String(contentsOf: Repository.top.appending(path: path), encoding: .utf8)
 }
 
 /// The shell commands of a document.

@@ -1,13 +1,12 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import PushSchemas
 
 /// The shapes of the JSON mapping against the files of the schema, which are read as text.
 @Suite struct JSONShapeTests {
-    private static let folder = URL(fileURLWithPath: #filePath)
-        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-        .appending(path: "Schemas/belfry/push/v1")
+    private static let folder = Repository.top.appending(path: "Schemas/belfry/push/v1")
 
     /// The fields of a message: name and type as written, `repeated` and `map` included.
     private static func fields(of message: String) throws -> [String: String] {

@@ -1,6 +1,7 @@
 import Foundation
 import PushSchemas
 import SwiftProtobuf
+import TestSupport
 import Testing
 
 /// Schemas/vectors: test data for publishers in any language.
@@ -100,7 +101,6 @@ struct VectorTests {
     }
 
     private func contents(of name: String) throws -> Data {
-        let tests = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        return try Data(contentsOf: tests.deletingLastPathComponent().appending(path: "Schemas/vectors/\(name)"))
+        try Data(contentsOf: Repository.top.appending(path: "Schemas/vectors/\(name)"))
     }
 }

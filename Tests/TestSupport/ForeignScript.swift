@@ -7,13 +7,12 @@ public struct ForeignScript {
         public let description: String
     }
 
-    private static let tests = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-    private static let directory = tests.appending(path: "Foreign")
+    private static let directory = Repository.top.appending(path: "Tests/Foreign")
 
     /// The directory for pictures of pages: that of `BELFRY_TEST_SCREENSHOTS`, or one beside what is built.
     public static var screenshots: String {
         ProcessInfo.processInfo.environment["BELFRY_TEST_SCREENSHOTS"]
-            ?? tests.deletingLastPathComponent().appending(path: ".build/screenshots").path
+            ?? Repository.top.appending(path: ".build/screenshots").path
     }
 
     private let name: String
