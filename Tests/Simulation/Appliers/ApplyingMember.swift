@@ -177,8 +177,9 @@ final class ApplyingMember: GroupConsumer {
         let next = position < 0 ? stored.low : position
         guard (stored.low...stored.high).contains(next) else {
             outOfRange.insert(partition)
+            // librdkafka tells the offset that the broker refused.
             let batch = KafkaBatch([
-                KafkaRecord(topic: log.source.topic, partition: partition, offset: -1, key: nil, value: nil)
+                KafkaRecord(topic: log.source.topic, partition: partition, offset: next, key: nil, value: nil)
             ])
             // OFFSET_OUT_OF_RANGE
             batch.messages[0].pointee.err = .init(rawValue: 1)
