@@ -117,6 +117,10 @@ struct BadTokenTests {
         var restless = report
         restless.rounds[0].connects = 55
         #expect(!restless.meetsTargets)
+        restless.rounds += [report.rounds[0], report.rounds[0]]
+        #expect(restless.meetsTargets, "most rounds count")
+        restless.rounds[1].connects = 55
+        #expect(!restless.meetsTargets)
         #expect([report, slow].allSatisfy(Judge.safety.passes))
         #expect(![twice, restless].contains(where: Judge.safety.passes))
         #expect([report, slow, twice, restless].allSatisfy(Judge.none.passes))
