@@ -55,6 +55,7 @@ struct ConfigCommand: AsyncParsableCommand {
             throw ExitCode(ExitStatus.failed.rawValue)
         }
     }
+
     /// `belfry config schema`.
     struct Schema: ParsableCommand {
         static let configuration = CommandConfiguration(

@@ -135,7 +135,7 @@ extension BelfryConfiguration {
         Key("harvester.lease", \.harvester.lease, .duration(.seconds(5)...(.seconds(3600)))) {
             """
             only one harvester at a time reads a list, and stops when it cannot renew its lease in time; a lease that \
-            is not renewed for so long is free. Rather more than a broker may take to answer, for whoever asks it waits
+            is not renewed for so long is free. Rather more than a broker may take to answer, for the harvester waits
             """
         },
         Key("harvester.connect-timeout", \.harvester.connectTimeout, .duration(connectTimeouts)) {

@@ -80,7 +80,7 @@ extension ValueRule<String> {
         ValueRule(form: .path, shown: { $0.isEmpty ? nil : $0 }, parse: { $0.isEmpty ? nil : $0 })
     }
 
-    /// - Parameter pattern: takes whatever `parse` takes, and perhaps more.
+    /// - Parameter pattern: takes all texts that `parse` takes, and perhaps more.
     static func text(_ rule: String?, pattern: String, parse: @escaping @Sendable (String) -> String?) -> ValueRule {
         ValueRule(form: .text(rule: rule, pattern: pattern), shown: { $0.isEmpty ? nil : $0 }, parse: parse)
     }

@@ -11,7 +11,7 @@ enum FreedMemory {
     /// The time between two returns. Each takes milliseconds, in which other threads may wait for memory. [ours]
     private static let interval = Duration.seconds(20)
 
-    /// Keeps large blocks apart from now on, for the life of the process. Called before other threads begin.
+    /// Keeps large blocks apart from now on, for the life of the process. Called before the role's threads begin.
     static func keepLargeBlocksApart() {
         mallopt(M_MMAP_THRESHOLD, largeBlockBytes)
     }

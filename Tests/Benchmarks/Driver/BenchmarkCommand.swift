@@ -109,7 +109,7 @@ struct RunCommand: AsyncParsableCommand {
             ? Array(names) : nil
     }
 
-    /// Runs scenarios one after the other, each to its end whatever became of the others.
+    /// Runs scenarios one after the other, each to its end, also when others fail.
     ///
     /// - Parameter invocations: each a name and its options.
     static func run(_ invocations: [[String]]) async throws {

@@ -76,7 +76,7 @@ struct ScalingReport: Sendable {
         var missed: [String] = []
         if lost > 0 { missed.append("lost") }
         if disordered > 0 { missed.append("order_violations") }
-        // Nobody comes or goes. Several shards may still be sharing out, see `--shards`.
+        // No worker comes or goes. Several shards may still be sharing out, see `--shards`.
         if shards == 1, steps.contains(where: { $0.change == .none && $0.duplicates > 0 }) {
             missed.append("none: duplicates")
         }

@@ -9,7 +9,7 @@ struct PublishBenchmarkCommand: ParsableCommand {
             records that lie ready in memory, with the same properties of librdkafka. Of the command the whole process \
             is measured: start, both readings of the file, the last acknowledgement; of the loop the time from the \
             first record to the last acknowledgement. The embedded broker acknowledges everything and keeps no more \
-            than 5 MiB of a partition, which is enough where nobody reads. The payload has 110 bytes; the bundle is \
+            than 5 MiB of a partition, which is enough without a reader. The payload has 110 bytes; the bundle is \
             spread over 128 keys.
 
             Before that a worker sends notifications in parts with twelve localizations, and the same with none: one \
