@@ -52,7 +52,14 @@ struct BadTokenTests {
     }
 
     private static func round(good: Double, clean: Double = 200_000) -> BadTokenReport.Round {
-        BadTokenReport.Round(cleanRate: clean, goodRate: good, duplicates: 0, connects: 54, refused: 50)
+        BadTokenReport.Round(
+            cleanRate: clean,
+            goodRate: good,
+            duplicates: 0,
+            connects: 54,
+            connectsAfter: 0,
+            refused: 50
+        )
     }
 
     private let report = BadTokenReport(
@@ -118,8 +125,10 @@ struct BadTokenTests {
         restless.rounds[0].connects = 55
         #expect(!restless.meetsTargets)
         restless.rounds += [report.rounds[0], report.rounds[0]]
-        #expect(!restless.meetsTargets && Judge.safety.passes(restless), "of safety most rounds count")
-        restless.rounds[1].connects = 55
+        #expect(!restless.meetsTargets && !Judge.safety.passes(restless), "every round counts")
+        var late = report
+        late.rounds[0].connectsAfter = 100
+        #expect(late.meetsTargets, "nothing proves a refusal when nothing more is accepted")
         #expect([report, slow].allSatisfy(Judge.safety.passes))
         #expect(![twice, restless].contains(where: Judge.safety.passes))
         #expect([report, slow, twice, restless].allSatisfy(Judge.none.passes))

@@ -135,6 +135,7 @@ final class BadTokenScenario {
                     goodRate: run.rate,
                     duplicates: run.duplicates,
                     connects: run.connects,
+                    connectsAfter: run.connectsAfter,
                     refused: run.refused
                 )
             )
@@ -156,6 +157,7 @@ final class BadTokenScenario {
         var rate: Double
         var duplicates: Int
         var connects: Int
+        var connectsAfter: Int
         var refused: Int
     }
 
@@ -176,11 +178,13 @@ final class BadTokenScenario {
             stats = try await pipeline.sandbox.stats()
         }
         let seconds = start.duration(to: .now) / .seconds(1)
+        let connections = stats.connections.total
         stats = try await settled(stats)
         return Measured(
             rate: Double(mix.good) / seconds,
             duplicates: stats.accepted - stats.distinct - (before.accepted - before.distinct),
-            connects: stats.connections.total - before.connections.total,
+            connects: connections - before.connections.total,
+            connectsAfter: stats.connections.total - connections,
             refused: (stats.rejected["8"] ?? 0) - (before.rejected["8"] ?? 0)
         )
     }
