@@ -9,8 +9,8 @@ import Testing
     private static let writers = [
         "APNsProtocol/ProviderAPI/ProviderPath.swift": "the path of a request",
         "BelfryProducer/RecordContentType+Encoding.swift": "a record in JSON",
-        "BelfryTools/DeadLetters/DeadLetterLine.swift": "a letter's value that is no text",
-        "BelfryTools/Outcomes/OutcomeLine.swift": "belfry outcomes",
+        "BelfryTools/Answers/DeadLetterLine.swift": "a letter's value that is no text",
+        "BelfryTools/Answers/OutcomeLine.swift": "belfry outcomes",
         "Sandbox/Control/FaultsDocument.swift": "the list of faults, by its devices",
         "Sandbox/Courier/DeviceReport.swift": "the output of a virtual device",
         "Sandbox/Sandbox.swift": "belfry sandbox tokens",
