@@ -14,8 +14,14 @@
 public struct ProbationSorter: ~Copyable {
     /// Notifications sorted ahead of the sent ones.
     private static let ahead: UInt64 = 4096
-    /// Most notifications waiting on probation, witnesses included, unless a token must follow its own.
-    static let mostWaiting = 32
+    /// Chosen notifications that may wait on probation, witnesses included: so many that the last is sent after about
+    /// ``longestWait``, if every newcomer is refused. Those that must follow their own take no place: they end with the
+    /// refusal of their token, or leave at full speed behind its acceptance.
+    static let places = 4...64
+    static let longestWait = Duration.seconds(1)
+    /// The smallest window on probation: all that waits there fits in. A smaller one would be full of good
+    /// notifications between two bad ones, and each time wait until these are silent for long enough.
+    static let smallestWindow = 1024
     /// Decisions over which the share of newcomers is measured.
     private static let sample = 4096
 
@@ -23,6 +29,8 @@ public struct ProbationSorter: ~Copyable {
     private var own = LogTokens()
     /// One past the last notification on probation, by token.
     private var moved: [UInt32: UInt64] = [:]
+    /// Sequence numbers on probation of the notifications that were chosen, ascending; the others follow their own.
+    private var chosen: [UInt64] = []
     /// The end of the sorted part when last looked at.
     private var sortedEnd: UInt64
     private var decided = 0
@@ -57,12 +65,15 @@ public struct ProbationSorter: ~Copyable {
         let sortable = lane.sortable
         let end = min(sortable.upperBound, lane.sentEnd + Self.ahead)
         guard sortable.lowerBound < end else { return 0 }
+        probation.window.smallest = Self.smallestWindow
         follow(&lane, from: sortable.lowerBound, probation)
         var count = 0
         for sequence in sortable.lowerBound..<end {
             let entry = lane.log.entry(at: sequence)
             if entry.isDropped { continue }
-            if goesOnProbation(entry, lane, probation, isOn: isOn, accepted: accepted) {
+            let follows = followsItsOwn(entry, probation)
+            if follows || isChosen(entry, lane, probation, isOn: isOn, accepted: accepted) {
+                if !follows { chosen.append(probation.log.tail) }
                 lane.move(sequence, to: &probation)
                 moved[entry.checksum] = probation.log.tail
                 count += 1
@@ -89,24 +100,39 @@ public struct ProbationSorter: ~Copyable {
         } else {
             own.refresh(from: lane.log, stretch)
         }
-        if moved.count > 2 * Int(probation.log.tail - probation.log.head) {
-            let head = probation.log.head
-            moved = moved.filter { $0.value > head }
-        }
+        let head = probation.log.head
+        if moved.count > 2 * Int(probation.log.tail - head) { moved = moved.filter { $0.value > head } }
+        if let first = chosen.first, first < head { chosen.removeAll { $0 < head } }
     }
 
-    private mutating func goesOnProbation(
+    private func followsItsOwn(_ entry: FrameLog.Entry, _ probation: borrowing LaneStateMachine) -> Bool {
+        guard !moved.isEmpty, let last = moved[entry.checksum] else { return false }
+        return last > probation.log.head
+    }
+
+    /// - Parameter quietDelay: twice the time of an answer; of two places one is a newcomer's.
+    static func places(quietDelay: Duration) -> Int {
+        let fitting = Int(longestWait * 4 / max(quietDelay, .milliseconds(1)))
+        return min(max(fitting, places.lowerBound), places.upperBound)
+    }
+
+    private func hasRoom(_ lane: borrowing LaneStateMachine, _ probation: borrowing LaneStateMachine) -> Bool {
+        let most = Self.places(quietDelay: min(lane.window.quietDelay, probation.window.quietDelay))
+        let latest = chosen.suffix(most)
+        return latest.count < most || latest.first.map { $0 < probation.sentEnd } ?? true
+    }
+
+    private mutating func isChosen(
         _ entry: FrameLog.Entry,
         _ lane: borrowing LaneStateMachine,
         _ probation: borrowing LaneStateMachine,
         isOn: Bool,
         accepted: borrowing AcceptedTokens
     ) -> Bool {
-        if !moved.isEmpty, let last = moved[entry.checksum], last > probation.log.head { return true }
         guard isOn else { return false }
         let isNewcomer = !accepted.contains(checksum: entry.checksum)
         countDecision(isNewcomer: isNewcomer)
-        guard isNewcomer || wantsWitness, probation.waitingCount < Self.mostWaiting, lane.canMove(entry),
+        guard isNewcomer || wantsWitness, hasRoom(lane, probation), lane.canMove(entry),
             !own.mayContain(checksum: entry.checksum)
         else { return false }
         wantsWitness = isNewcomer

@@ -9,7 +9,7 @@
 /// Notifications silent for twice the usual time of an answer no longer count, though only the whole window of silence
 /// settles them: otherwise one bad token would slow a clean stream down for that long.
 public struct SendWindow: Equatable, Sendable {
-    /// The smallest size of the window.
+    /// The smallest size of a lane's window.
     public static let smallest = 64
     /// Additive increase for each notification that went through.
     public static let gain = 4
@@ -21,6 +21,8 @@ public struct SendWindow: Equatable, Sendable {
     /// The longest expected time of an answer.
     public let longestDelay: Duration
 
+    /// The smallest size of this window.
+    var smallest = Self.smallest
     /// Notifications that may be out now.
     public private(set) var size: Int
     /// The silence after which a notification no longer counts. Twice the time of the slowest answers lately; shrinks
@@ -45,7 +47,7 @@ public struct SendWindow: Equatable, Sendable {
 
     /// A refusal cost resends while this many notifications were out.
     public mutating func refused(outstanding: Int) {
-        size = min(largest, max(Self.smallest, min(size, outstanding) / 2))
+        size = min(largest, max(smallest, min(size, outstanding) / 2))
     }
 
     /// Opens the window fully: the causes of refusals go elsewhere now.

@@ -39,14 +39,14 @@ import Testing
     func cold() {
         var pair = Pair()
         pair.publish((0..<1000).map { 5000 + $0 })
-        #expect(pair.sort() == ProbationSorter.mostWaiting)
-        #expect(pair.sent().count == 1000 - ProbationSorter.mostWaiting)
+        #expect(pair.sort() == Pair.places)
+        #expect(pair.sent().count == 1000 - Pair.places)
     }
 
     @Test("Few may wait, for a witness waits as long as they do")
     func fewWait() {
         var pair = Pair()
-        let most = UInt32(ProbationSorter.mostWaiting)
+        let most = UInt32(Pair.places)
         for token in UInt32(0)..<1000 { pair.accepted.insert(checksum: token) }
         // Two known ones for each newcomer.
         for number in 0..<most { pair.publish([5000 + number, 2 * number, 2 * number + 1]) }
@@ -58,6 +58,43 @@ import Testing
         pair.settleProbation()
         pair.publish([6000])
         #expect(pair.sort() == 1)
+    }
+
+    @Test("Notifications that follow their own take no place from newcomers: each of these would cost its lane all")
+    func followersWait() {
+        var pair = Pair()
+        let newcomers = UInt32(Pair.places) - 1
+        pair.publish(Array(repeating: 5000, count: 100))
+        #expect(pair.sort() == 100)
+        pair.publish((1...newcomers).map { 5000 + $0 } + [6000])
+        #expect(pair.sort() == Int(newcomers))
+        #expect(pair.sent() == [6000])
+        pair.settleProbation()
+        pair.publish([7000])
+        #expect(pair.sort() == 1)
+    }
+
+    @Test("However many are refused on probation, all that waits there is sent at once")
+    func wideWindow() {
+        var pair = Pair()
+        let last = UInt32(Pair.places) - 1
+        pair.publish((0...last).map { 5000 + $0 } + Array(repeating: 5000 + last, count: 500))
+        #expect(pair.sort() == Pair.places + 500)
+        for refused in 0..<last {
+            #expect(pair.sendProbation() == Pair.places + 500 - Int(refused))
+            pair.answerProbation(.invalidToken, identifier: refused + 1)
+        }
+        #expect(pair.sendProbation() == 501)
+    }
+
+    @Test(
+        "The slower the gateway answers, the fewer may wait: the last is sent after a second",
+        arguments: [
+            (0, 64), (20, 64), (50, 40), (200, 10), (1000, 4),
+        ]
+    )
+    func places(answerMilliseconds: Int, places: Int) {
+        #expect(ProbationSorter.places(quietDelay: .milliseconds(2 * answerMilliseconds)) == places)
     }
 
     @Test("No witness is sent apart while nothing goes on probation")
@@ -161,6 +198,9 @@ import Testing
 
 /// A sorted lane with its connection, and its probation lane with none, by hand.
 private struct Pair: ~Copyable {
+    /// On probation, as no answer has come yet.
+    static let places = ProbationSorter.places(quietDelay: LaneLimits().confirmationWindow)
+
     var lane: LaneStateMachine
     var probation: LaneStateMachine
     var sorter: ProbationSorter?
@@ -224,6 +264,18 @@ private struct Pair: ~Copyable {
         probation.flushed(upTo: probation.sentEnd, now: now)
         _ = probation.presume(now: now + .seconds(3600))
         probation.evictSettled(now: now)
+    }
+
+    /// Notifications that are out over a new connection on probation.
+    mutating func sendProbation() -> Int {
+        probation.connecting()
+        probation.opened(now: now, random: 0)
+        while probation.nextRun() != nil {}
+        return probation.inFlightCount
+    }
+
+    mutating func answerProbation(_ status: APNsStatus, identifier: UInt32) {
+        _ = probation.answered(.init(status: status, identifier: identifier), now: now, random: 0)
     }
 
     /// The connection is lost; another is opened.
