@@ -103,7 +103,7 @@ let package = Package(
             name: "BelfrySupport",
             dependencies: [
                 "APNsProtocol", "CAllocator", "PipelineCore", "PushSchemas", "RedisClient", "SocketErrors",
-                "TLSTransport", logging, lifecycle, yams,
+                "TLSTransport", logging, lifecycle, nioHTTP1, yams,
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
             ] + nio
@@ -150,7 +150,10 @@ let package = Package(
         // A whole pipeline as processes of one machine, for demo, chaos and integration tests.
         .target(
             name: "LocalPipeline",
-            dependencies: ["KafkaClient", "PushSchemas", "PushTopics", "TokenState", "Workbench", protobuf]
+            dependencies: [
+                "BelfrySupport", "KafkaClient", "PushSchemas", "PushTopics", "TokenState", "Workbench", nioPosix,
+                protobuf,
+            ]
         ),
         .target(name: "Demo", dependencies: ["LocalPipeline", "PushSchemas", "TokenState"]),
         .executableTarget(

@@ -1,5 +1,6 @@
+import BelfrySupport
 import Foundation
-import FoundationNetworking
+import NIOPosix
 import Workbench
 
 /// The control port of a sandbox, asked from another process.
@@ -110,20 +111,23 @@ public struct SandboxControl: Sendable {
     }
 
     private func send(_ method: String, _ path: String, body: String?) async throws -> Data {
-        guard let url = URL(string: "http://127.0.0.1:\(port)\(path)") else {
-            throw ChildProcess.Failure(description: "no URL for \(path)")
-        }
-        var request = URLRequest(url: url)
-        request.httpMethod = method
-        request.httpBody = body.map { Data($0.utf8) }
-        request.setValue("application/json", forHTTPHeaderField: "content-type")
-        let (data, response) = try await URLSession.shared.data(for: request)
-        let status = (response as? HTTPURLResponse)?.statusCode ?? 0
-        guard (200..<300).contains(status) else {
+        let exchange = HTTPExchange(
+            method,
+            path,
+            headers: [("content-type", "application/json")],
+            body: Array((body ?? "").utf8),
+            timeout: .seconds(60),
+            mostBytes: 64 << 20
+        )
+        let answer = try await exchange.send(
+            to: HostPort(host: "127.0.0.1", port: port),
+            on: MultiThreadedEventLoopGroup.singleton.next()
+        ).get()
+        guard (200..<300).contains(answer.status) else {
             throw ChildProcess.Failure(
-                description: "\(method) \(path): \(status) \(String(decoding: data, as: UTF8.self))"
+                description: "\(method) \(path): \(answer.status) \(String(decoding: answer.body, as: UTF8.self))"
             )
         }
-        return data
+        return Data(answer.body)
     }
 }
