@@ -94,7 +94,7 @@ let package = Package(
                 "APNsProtocol", "CVector", "HTTP2Transport", "PageParts", "SeededNumbers", "SocketErrors",
                 "TLSTransport", logging, nioHTTP1,
             ] + nio,
-            exclude: ["README.md"],
+            exclude: ["BINARY.md", "README.md"],
             // In the program itself, so that it stays one file.
             resources: [.embedInCode("Page/Files")]
         ),

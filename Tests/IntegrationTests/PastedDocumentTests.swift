@@ -5,20 +5,36 @@ import Testing
 extension IntegrationTests {
     /// The blocks that documents tell a newcomer to paste.
     struct PastedDocumentTests {
-        /// Beginnings of the commands behind which the front page says what they print; "…" is anything.
-        private static let promising = [
-            "cat broker.json", "wait $!", "until show", "belfry outcomes --from beginning --count 4",
+        /// A tour through the whole pipeline.
+        struct Tour: CustomTestStringConvertible {
+            var path: String
+            /// Beginnings of the commands behind which the page says what they print; "…" is anything.
+            var promising = [
+                "cat broker.json", "wait $!", "until show", "belfry outcomes --from beginning --count 4",
+            ]
+            /// Counts of the sandbox that the page tells.
+            var counts = ["accepted", "delivered"]
+
+            var testDescription: String { path }
+        }
+
+        private static let tours = [
+            Tour(path: "README.md"),
+            Tour(
+                path: "Sources/Sandbox/BINARY.md",
+                counts: ["accepted", "delivered", "feedback"]
+            ),
         ]
 
-        @Test("Pasted into a shell, block after block, the front page's ten minutes go as it says")
-        func tenMinutes() async throws {
-            let page = try PastedDocument("README.md")
+        @Test("Pasted into a shell, block after block, the tours over both transports go as they say", arguments: tours)
+        func tenMinutes(tour: Tour) async throws {
+            let page = try PastedDocument(tour.path)
             defer { page.kill() }
             var kept: [String] = []
             for (index, block) in page.blocks.enumerated() {
                 // The test machine need not have curl.
                 if block.hasPrefix("curl ") {
-                    try await checkCounts(page)
+                    try await checkCounts(tour.counts, page)
                     continue
                 }
                 let lines = try page.paste(block)
@@ -27,7 +43,7 @@ extension IntegrationTests {
                     #expect(lines.map { PastedDocument.masked($0) } == expected)
                 }
                 let said = PastedDocument.masked(lines.joined(separator: ", "))
-                for words in Self.promising {
+                for words in tour.promising {
                     guard let promise = PastedDocument.comment(behind: words, in: block) else { continue }
                     kept.append(words)
                     var rest = said[...]
@@ -37,7 +53,7 @@ extension IntegrationTests {
                     }
                 }
             }
-            #expect(kept == Self.promising, "each is on the page, in this order")
+            #expect(kept == tour.promising, "each is on the page, in this order")
             #expect(try page.leave() == 0)
         }
 
@@ -90,15 +106,15 @@ extension IntegrationTests {
             }
             #expect(kept == Self.answers.map(\.0), "each is in the document, in this order")
             #expect(try document.paste("wc -l < tokens.txt").map { $0.filter(\.isNumber) } == ["3"])
-            #expect(document.text.contains("`kill $(jobs -p)` ends it"))
-            _ = try document.paste("kill $(jobs -p)\nwait")
+            #expect(document.text.contains("`kill \"$sandbox\"` ends it"))
+            _ = try document.paste("kill \"$sandbox\"\nwait")
             #expect(try document.leave() == 0)
         }
 
         /// The sandbox counted what the page says.
-        private func checkCounts(_ page: PastedDocument) async throws {
+        private func checkCounts(_ counts: [String], _ page: PastedDocument) async throws {
             let said = page.text.matches(of: /`"(\w+)":(\d+)`/).map { (String($0.1), Int($0.2)) }
-            #expect(said.map(\.0) == ["accepted", "delivered", "feedback"])
+            #expect(said.map(\.0) == counts)
             let url = try #require(URL(string: "http://127.0.0.1:\(page.controlPort)/stats"))
             let stats = try JSONSerialization.jsonObject(with: try await URLSession.shared.data(from: url).0)
             let topics = (stats as? [String: Any])?["topics"] as? [String: [String: Any]]
