@@ -5,7 +5,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 .PHONY: help deps program build test check demo bench bench-smoke bench-sandbox bench-badtokens bench-tokens \
     bench-isolation bench-http2 bench-scaling bench-hostile bench-publish chaos soak simulate fuzz lint schema-check \
-    deploy-check sbom generate clean
+    deploy-check sbom package image generate clean
 
 # One configuration serves tests and runs, so that nothing is compiled twice and what is tested is what runs.
 JOBS ?= 2
@@ -172,8 +172,17 @@ sbom: deps ## write .build/belfry.spdx.json (SPDX): the packages and licences th
 	@mkdir -p .build
 	@.venv/bin/python -B .ci/sbom.py .build/belfry.spdx.json
 
+package: deps sbom ## make a Debian package and a tarball of the program, with checksums, in .build/package
+	@rm -rf .build/package
+	@Deploy/package/build.sh .build/package
+	@cp .build/belfry.spdx.json .build/package
+	@cd .build/package && sha256sum belfry* >SHA256SUMS && cat SHA256SUMS
+
+image: ## make an image of the Debian package, with docker
+	@docker build --file Deploy/Dockerfile --build-arg SOURCE_DATE_EPOCH="$$(git log -1 --format=%ct)" --tag belfry .
+
 generate: ## generate the Protobuf code in Sources from Schemas (needs protoc)
 	@Schemas/generate.sh
 
 clean: ## remove what was built; .venv stays
-	rm -rf .build .build-check .build-fuzz .build-producer Tests/ProducerPackage/Package.resolved
+	rm -rf .build .build-check .build-fuzz .build-package .build-producer Tests/ProducerPackage/Package.resolved

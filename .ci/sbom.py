@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes the software bill of materials of Belfry's program and image: an SPDX 2.3 document in JSON.
+"""Writes the software bill of materials of Belfry's program and package: an SPDX 2.3 document in JSON.
 
 It names the packages of the Swift package manager as the build resolves them, Swift itself, whose libraries are linked
-in, and the Debian packages that the image installs. The same commit, resolution and machine give the same bytes. A
+in, and the Debian packages that the package depends on. The same commit, resolution and machine give the same bytes. A
 document that is not valid, or a licence that this file does not know, ends it with exit code 1 and no file.
 """
 
@@ -18,14 +18,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 RESOLVED = ROOT / "Package.resolved"
 IMAGE = ROOT / "Deploy/Dockerfile"
+CONTROL = ROOT / "Deploy/package/control"
 VERSION = ROOT / "Sources/BelfrySupport/Support/BelfryVersion.swift"
 PROGRAM = "SPDXRef-belfry"
 LICENSES = ("LICENSE", "LICENSE.txt", "LICENSE.md")
 # SPDX's word for what nobody has looked at.
 UNKNOWN = "NOASSERTION"
 
-CONTINUED = re.compile(r"\\\n\s*")
-INSTALLED = re.compile(r"apt-get install ([^&|;]*)")
+DEPENDS = re.compile(r"^Depends: (.*)$", re.MULTILINE)
 
 
 class SbomError(Exception):
@@ -121,11 +121,11 @@ def swift_packages(graph, revisions):
     return list(packages.values()), list(relations.values())
 
 
-def debian_names(dockerfile):
-    """The Debian packages that the last stage of a Dockerfile installs."""
-    stage = CONTINUED.sub(" ", dockerfile).rpartition("\nFROM ")[2]
-    words = " ".join(INSTALLED.findall(stage)).split()
-    return sorted({word for word in words if not word.startswith("-")})
+def debian_names(control):
+    """The packages that a Debian package depends on; of alternatives the first."""
+    if found := DEPENDS.search(control):
+        return sorted({each.split("|")[0].split()[0] for each in found[1].split(",")})
+    raise SbomError(f"{CONTROL.name}: depends on nothing")
 
 
 def swift_version(dockerfile):
@@ -140,8 +140,8 @@ def debian_package(name, version):
     purl = f"pkg:deb/debian/{name}" + (f"@{version.replace('+', '%2B').replace(':', '%3A')}" if version else "")
     return package(
         name, version, f"{purl}?distro=debian-12",
-        licenseComments=f"See /usr/share/doc/{name}/copyright in the image.",
-        **({} if version else {"comment": "The image has the version of the day on which it is built."})
+        licenseComments=f"See /usr/share/doc/{name}/copyright where it is installed.",
+        **({} if version else {"comment": "The version is that of the day on which it is installed."})
     )
 
 
@@ -152,25 +152,26 @@ def program(version, commit):
     )
 
 
-def document(program, graph, revisions, dockerfile, versions, created):
+def document(program, graph, revisions, toolchain, control, versions, created):
     """The document as a dictionary.
 
     - graph: what `swift package show-dependencies --format json` prints.
     - revisions: commits of the Swift packages by identity.
+    - toolchain: the version of Swift.
+    - control: the control file of the Debian package.
     - versions: of installed Debian packages by name.
     """
     packages, relations = swift_packages(graph, revisions)
-    version = swift_version(dockerfile)
-    toolchain = package(
-        "swift", version, f"pkg:github/swiftlang/swift@swift-{version}-RELEASE",
+    swift = package(
+        "swift", toolchain, f"pkg:github/swiftlang/swift@swift-{toolchain}-RELEASE",
         licenseDeclared="Apache-2.0 WITH Swift-exception",
-        comment="Its standard library, Foundation and Dispatch are linked into the program of the image."
+        comment="Its standard library, Foundation and Dispatch are linked into the program of the package."
     )
-    relations.append(relation(PROGRAM, "STATIC_LINK", toolchain["SPDXID"]))
-    debian = [debian_package(name, versions.get(name)) for name in debian_names(dockerfile)]
+    relations.append(relation(PROGRAM, "STATIC_LINK", swift["SPDXID"]))
+    debian = [debian_package(name, versions.get(name)) for name in debian_names(control)]
     relations += [relation(each["SPDXID"], "RUNTIME_DEPENDENCY_OF", PROGRAM) for each in debian]
     body = {
-        "packages": [program, *sorted([*packages, toolchain, *debian], key=lambda each: each["SPDXID"])],
+        "packages": [program, *sorted([*packages, swift, *debian], key=lambda each: each["SPDXID"])],
         "relationships": [
             relation("SPDXRef-DOCUMENT", "DESCRIBES", PROGRAM), *sorted(relations, key=lambda each: [*each.values()])
         ],
@@ -237,11 +238,11 @@ def main(target):
     try:
         graph = json.loads(output("swift", "package", "show-dependencies", "--format", "json"))
         pins = json.loads(RESOLVED.read_text())["pins"]
-        dockerfile = IMAGE.read_text()
+        control = CONTROL.read_text()
         commit = output("git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
         found = document(
             program(program_version(), commit), graph, {pin["identity"]: pin["state"]["revision"] for pin in pins},
-            dockerfile, installed_versions(debian_names(dockerfile)), creation_time()
+            swift_version(IMAGE.read_text()), control, installed_versions(debian_names(control)), creation_time()
         )
     except SbomError as error:
         print(f"sbom: {error}", file=sys.stderr)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of sbom.py: what licences, Dockerfile and dependency graph lead to, and that faults are found."""
+"""Tests of sbom.py: what licences, dependencies and dependency graph lead to, and that faults are found."""
 
 import json
 import tempfile
@@ -11,13 +11,9 @@ import sbom
 APACHE = "Apache License\n Version 2.0, January 2004\n"
 MIT = "The MIT License\n\nPermission is hereby granted, free of charge, to any person obtaining a\ncopy of this"
 BSD = "Redistribution and use in source and binary forms, with or without modification"
-DOCKERFILE = """FROM swift:6.3-bookworm AS build
-RUN apt-get update && apt-get install --yes libssl-dev
-FROM debian:bookworm-slim
-RUN apt-get update \\
-    && apt-get install --yes --no-install-recommends libssl3 \\
-        ca-certificates \\
-    && rm -rf /var/lib/apt/lists/*
+CONTROL = """Package: belfry
+Depends: libssl3 (>= 3.0.0), ca-certificates, systemd | systemd-standalone-sysusers
+Suggests: redis-server
 """
 CREATED = "2026-01-31T12:00:00Z"
 
@@ -41,7 +37,7 @@ class SbomTests(unittest.TestCase):
         graph = {"dependencies": dependencies}
         revisions = {"logs": "a" * 40, "net": "b" * 40}
         return sbom.document(
-            sbom.program("0.1.0", "c" * 40), graph, revisions, DOCKERFILE, {"libssl3": "3.0.17-1~deb12u2"}, CREATED
+            sbom.program("0.1.0", "c" * 40), graph, revisions, "6.3", CONTROL, {"libssl3": "3.0.17-1~deb12u2"}, CREATED
         )
 
     def findings(self, document):
@@ -73,16 +69,20 @@ class SbomTests(unittest.TestCase):
         (self.folder / "logs/NOTICE.txt").write_text("")
         self.assertEqual(sbom.more_licenses(Path(logs["path"])), ["NOTICE.txt", "Sources/C/LICENSE"])
 
-    def test_the_image_has_what_its_last_stage_installs(self):
-        self.assertEqual(sbom.debian_names(DOCKERFILE), ["ca-certificates", "libssl3"])
-        self.assertEqual(sbom.swift_version(DOCKERFILE), "6.3")
-        self.assertIn("libssl3", sbom.debian_names(sbom.IMAGE.read_text()))
+    def test_the_package_depends_on_the_first_of_alternatives(self):
+        self.assertEqual(sbom.debian_names(CONTROL), ["ca-certificates", "libssl3", "systemd"])
+        self.assertIn("libssl3", sbom.debian_names(sbom.CONTROL.read_text()))
+        with self.assertRaisesRegex(sbom.SbomError, "depends on nothing"):
+            sbom.debian_names("Package: belfry\n")
+
+    def test_the_version_of_swift_is_that_of_the_image_that_builds(self):
+        self.assertEqual(sbom.swift_version("FROM swift:6.3-bookworm AS build\nFROM debian:bookworm-slim\n"), "6.3")
 
     def test_a_package_that_several_depend_on_is_told_once_with_both_relations(self):
         document = self.document([self.node("net", APACHE, self.node("logs", MIT)), self.node("logs", MIT)])
         packages = {each["name"]: each for each in document["packages"]}
         self.assertEqual(len(packages), len(document["packages"]))
-        self.assertEqual(sorted(packages), ["belfry", "ca-certificates", "libssl3", "logs", "net", "swift"])
+        self.assertEqual(sorted(packages), ["belfry", "ca-certificates", "libssl3", "logs", "net", "swift", "systemd"])
         self.assertEqual(packages["net"]["licenseDeclared"], "Apache-2.0")
         self.assertEqual(packages["net"]["downloadLocation"], "git+https://example.com/team/net.git@" + "b" * 40)
         self.assertEqual(packages["libssl3"]["versionInfo"], "3.0.17-1~deb12u2")

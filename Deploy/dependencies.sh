@@ -22,6 +22,8 @@ packages=(
     prometheus
     # systemd-analyze, which knows whether units are.
     systemd
+    # dpkg-shlibdeps, with which the package of the program finds the libraries that it needs.
+    dpkg-dev
     # For .venv.
     python3 python3-venv
     # For .ci/lint.
