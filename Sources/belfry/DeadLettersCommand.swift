@@ -18,7 +18,7 @@ struct DeadLettersCommand: AsyncParsableCommand {
         @Option(help: ArgumentHelp("Only of this bundle ID; may be repeated.", valueName: "bundle"))
         var topic: [String] = []
 
-        @Option(help: ArgumentHelp("Only written since: a time, or how long ago (15m).", valueName: "time"))
+        @Option(help: ArgumentHelp("Only written since: \(PointInTime.forms).", valueName: "time"))
         var since: PointInTime?
 
         var filter: DeadLetterFilter {

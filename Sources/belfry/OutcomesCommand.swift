@@ -27,7 +27,7 @@ struct OutcomesCommand: AsyncParsableCommand {
     @Flag(help: "Only of notifications that did not arrive, or for which that is not known.")
     var failures = false
 
-    @Option(help: ArgumentHelp("Only decided since: a time, or how long ago (15m).", valueName: "time"))
+    @Option(help: ArgumentHelp("Only decided since: \(PointInTime.forms).", valueName: "time"))
     var since: PointInTime?
 
     @Flag(help: "Print counts at the end, in place of the outcomes.")
@@ -86,6 +86,8 @@ extension OutcomeKind: ExpressibleByArgument {
 
 /// A time in the past as it is typed: UNIX seconds, an ISO 8601 time, or how long ago.
 struct PointInTime: ExpressibleByArgument {
+    static let forms = "a time (2026-01-31T12:00:00Z, or UNIX seconds), or how long ago (15m, 2d)"
+
     let unixMilliseconds: Int64
     /// As typed.
     let text: String

@@ -191,18 +191,28 @@ private final class FollowerSession {
             return partitions.map { _ in KafkaOffset.beginning }
         }
         // By number: after a rebalance the end would be elsewhere, and what came in between would be passed over.
-        var ends: [Int64] = []
+        var logs: [KafkaWatermarks] = []
         for place in partitions {
-            ends.append(try consumer.watermarks(of: place, timeoutMilliseconds: Self.timeoutMilliseconds).high)
+            logs.append(try consumer.watermarks(of: place, timeoutMilliseconds: Self.timeoutMilliseconds))
         }
-        guard let since = view.filter.since else { return ends }
+        guard let since = view.filter.since else { return logs.map(\.high) }
         // The record of an outcome is written when it is decided, or later.
-        let starts = try consumer.offsets(
-            notBefore: since,
-            in: partitions,
-            timeoutMilliseconds: Self.timeoutMilliseconds
-        )
-        return zip(starts, ends).map { $0 == KafkaOffset.end ? $1 : $0 }
+        let starts = try offsets(notBefore: since, in: partitions)
+        guard starts.contains(KafkaOffset.end) else { return starts }
+        // A broker that knows no times, like the embedded one, calls every record older than any time: all is read.
+        let firsts = try offsets(notBefore: 0, in: partitions)
+        return partitions.indices.map { index in
+            guard starts[index] == KafkaOffset.end else { return starts[index] }
+            let knowsTimes = logs[index].low == logs[index].high || firsts[index] != KafkaOffset.end
+            return knowsTimes ? logs[index].high : logs[index].low
+        }
+    }
+
+    private func offsets(
+        notBefore time: Int64,
+        in partitions: [KafkaTopicPartition]
+    ) throws(KafkaError) -> [Int64] {
+        try consumer.offsets(notBefore: time, in: partitions, timeoutMilliseconds: Self.timeoutMilliseconds)
     }
 
     private func turn() {

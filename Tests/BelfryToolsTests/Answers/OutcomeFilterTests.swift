@@ -153,5 +153,8 @@ import Testing
         #expect(try await shown { _ in }.count == 3)
         #expect(try await shown { $0.filter.kinds = [.rejected] }.count == 1)
         #expect(try await shown { $0.onlyCounts = true } == ["2  confirmed  -", "1  rejected  -"])
+        // The embedded broker calls every record older than any time.
+        #expect(try await shown { $0.filter.since = UTCTimestamp.now() - 600_000 }.count == 3)
+        #expect(try await shown { $0.filter.since = UTCTimestamp.now() + 600_000 }.isEmpty)
     }
 }
