@@ -14,8 +14,8 @@ struct OffsetsCommand: ParsableCommand {
     struct Show: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Print each partition's committed offset, its log, and every topic that is behind.",
-            discussion: "Records to the end are those of all topics. A bundle that neither a certificate nor the "
-                + "configuration names is printed as a hash."
+            discussion: "Records to the end are those of all topics. A topic whose record at the cursor is gone, and "
+                + "that neither a certificate nor the configuration names, is printed as a hash."
         )
 
         @OptionGroup var kafka: KafkaOptions

@@ -214,6 +214,7 @@ struct PublishCommand: AsyncParsableCommand {
         order.format = format
         order.report = report ?? (wait ? .summary : nil)
         if let warning = order.warning { Diagnostics.tell(warning) }
+        if let doubt = BundleDoubt.text(of: topic, configuration) { Diagnostics.tell(doubt) }
         var publication = OrderPublication(order)
         publication.rate = rate
         publication.checkpoint = checkpoint

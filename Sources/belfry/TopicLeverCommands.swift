@@ -115,7 +115,7 @@ struct TopicsDiscardCommand: ParsableCommand {
 
     @OptionGroup var lever: LeverOptions
 
-    @Option(help: ArgumentHelp("Published before: now, a time, or how long ago (15m).", valueName: "time"))
+    @Option(help: ArgumentHelp("Published before: now, \(PointInTime.forms).", valueName: "time"))
     var before: Cutoff?
 
     @Flag(help: "Send again what has not ended yet.")

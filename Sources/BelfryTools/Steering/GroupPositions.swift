@@ -31,9 +31,25 @@ public final class GroupPositions {
     /// Idempotent.
     public func close() { admin.close() }
 
-    /// Every partition of push.requests, in order.
+    /// Every partition of push.requests, in order. Bundles that neither certificates nor the configuration name are
+    /// named by the records at their cursors.
     public func all() throws(ToolError) -> [PartitionPosition] {
-        try asking { () throws(KafkaError) in try positions(of: Array(0..<partitionCount())) }
+        var positions = try asking { () throws(KafkaError) in try self.positions(of: Array(0..<partitionCount())) }
+        guard positions.contains(where: { !$0.unnamed.isEmpty }) else { return positions }
+        let log = try TopicLog(settings, topic: topic, clientID: Self.clientID)
+        defer { log.close() }
+        for index in positions.indices {
+            let place = positions[index].place
+            for laggard in positions[index].unnamed {
+                try log.read([place], from: [place.partition: laggard.cursor]) { message throws(ToolError) in
+                    if message.offset == laggard.cursor, let name = TopicHashNames.Name(message) {
+                        positions[index].learn(name)
+                    }
+                    return false
+                }
+            }
+        }
+        return positions
     }
 
     /// Makes out what an order would change.

@@ -18,12 +18,15 @@ public enum LeverCommands {
         // First: with them missing the order would mean nothing.
         let ends = order.needsEnds ? try self.ends(of: names.requests, settings) : [:]
         let setting = order.setting(ends: ends, now: now)
+        let set = setting == nil ? try read(settings).lines.filter { $0.lever == order.lever }.map(\.name) : []
         let lines = order.environments.map { environment in
-            LeverLine(
-                name: .init(environment: environment, bundleID: order.bundleID),
+            let name = TopicControls.Name(environment: environment, bundleID: order.bundleID)
+            return LeverLine(
+                name: name,
                 lever: order.lever,
                 setting: setting,
-                reason: setting == nil ? "" : order.reason
+                reason: setting == nil ? "" : order.reason,
+                wasSet: setting == nil ? set.contains(name) : nil
             )
         }
         let producer = try RecordProducer(settings, topic: names.controls)
@@ -34,7 +37,12 @@ public enum LeverCommands {
             throw error
         }
         try producer.finish()
-        return LeverReport(lines: lines, partitions: ends.count, orderedAt: now)
+        return LeverReport(
+            lines: lines,
+            partitions: ends.count,
+            allowsForClocks: order.change == .discard(before: nil),
+            orderedAt: now
+        )
     }
 
     /// Prints the levers that are set, in the order of their topics.
@@ -47,6 +55,16 @@ public enum LeverCommands {
         asJSON: Bool,
         output: ([UInt8]) -> Bool = StandardStream.output.tryWrite
     ) throws(ToolError) {
+        let levers = try read(settings)
+        for line in levers.lines where !output(asJSON ? line.json.line : Array((line.text + "\n").utf8)) { return }
+        for fault in levers.faults { Diagnostics.tell(fault) }
+        guard levers.faults.isEmpty else {
+            throw .refused("left out, for they cannot be read: \(counted(levers.faults.count, "record"))")
+        }
+        if levers.lines.isEmpty { Diagnostics.tell("no lever is set") }
+    }
+
+    private static func read(_ settings: KafkaSettings) throws(ToolError) -> LeverListing {
         let names = TopicNames(settings)
         let log = try TopicLog(settings, topic: names.controls, clientID: "belfry-topics")
         defer { log.close() }
@@ -60,12 +78,7 @@ public enum LeverCommands {
             )
             return true
         }
-        for line in levers.lines where !output(asJSON ? line.json.line : Array((line.text + "\n").utf8)) { return }
-        for fault in levers.faults { Diagnostics.tell(fault) }
-        guard levers.faults.isEmpty else {
-            throw .refused("left out, for they cannot be read: \(counted(levers.faults.count, "record"))")
-        }
-        if levers.lines.isEmpty { Diagnostics.tell("no lever is set") }
+        return levers
     }
 
     private static func ends(of topic: String, _ settings: KafkaSettings) throws(ToolError) -> [Int32: Int64] {

@@ -11,6 +11,8 @@ struct LeverLine: Equatable, Sendable {
     var reason = ""
     /// The time of the record, UNIX milliseconds; nil: the log does not tell.
     var setAt: Int64?
+    /// The lever was set before an order that takes it off; nil: it is none.
+    var wasSet: Bool?
 
     /// One JSON object; members that do not apply are left out.
     var json: JSONLine {
@@ -19,6 +21,7 @@ struct LeverLine: Equatable, Sendable {
         line.append("environment", name.environment)
         line.append("lever", lever.rawValue)
         line.append("set", setting != nil)
+        if let wasSet { line.append("was_set", wasSet) }
         switch setting {
         case .pace(let rate): line.append("notifications_per_second", rate)
         case .discard(let order):

@@ -1,6 +1,5 @@
 import BelfrySupport
 import PipelineCore
-import ProviderCredentials
 import PushSchemas
 
 /// An order to `belfry topics pause`, `resume`, `pace` or `discard`.
@@ -48,9 +47,7 @@ public struct LeverOrder: Equatable, Sendable {
         }
         environments = environment.map { [$0] } ?? all
         self.bundleID = bundleID
-        let directory = try? CertificateDirectory(path: configuration.certificates.directory)
-        let certified = Set(directory?.entries.compactMap(\.identity.certificate.topic) ?? [])
-        doubt = Self.doubt(of: bundleID, configuration, certified: certified)
+        doubt = BundleDoubt.text(of: bundleID, configuration)
         self.change = change
         self.reason = reason
     }
@@ -74,20 +71,6 @@ public struct LeverOrder: Equatable, Sendable {
             faults.append("reason: found \(reason.count) characters; allowed: at most \(Self.reasonLimit)")
         }
         guard faults.isEmpty else { throw .invalidInput(faults) }
-    }
-
-    /// Provider keys serve any bundle, and where there are no certificates nothing is known of bundles at all.
-    ///
-    /// - Parameter certified: the bundles that there are certificates for.
-    static func doubt(
-        of bundleID: String,
-        _ configuration: BelfryConfiguration,
-        certified: Set<String>
-    ) -> String? {
-        guard configuration.keys.directory == nil, configuration.topics[bundleID] == nil, !certified.isEmpty,
-            !certified.contains(bundleID)
-        else { return nil }
-        return "no certificate is for \(bundleID), and no entry under topics; look at the spelling"
     }
 
     var lever: TopicControl.Lever {

@@ -30,8 +30,8 @@ public struct PartitionPosition: Equatable, Sendable {
     let log: KafkaWatermarks
     let metadata: Metadata
     /// Topics that may be behind.
-    let known: [TopicHashNames.Name]
-    let names: TopicHashNames
+    private(set) var known: [TopicHashNames.Name]
+    private(set) var names: TopicHashNames
 
     init(_ committed: KafkaPartitionOffset, log: KafkaWatermarks, known: [TopicHashNames.Name]) {
         place = committed.place
@@ -62,6 +62,17 @@ public struct PartitionPosition: Equatable, Sendable {
     var laggards: [PositionMetadata.Laggard] {
         guard case .understood(let metadata) = metadata else { return [] }
         return metadata.laggards
+    }
+
+    /// Topics that are behind, and whose bundles are not known.
+    var unnamed: [PositionMetadata.Laggard] {
+        laggards.filter { ![.refused, .others].contains($0.topic) && names[$0.topic] == nil }
+    }
+
+    /// Takes the name that a record at a cursor bears.
+    mutating func learn(_ name: TopicHashNames.Name) {
+        known.append(name)
+        names = TopicHashNames(known, salt: metadata.salt)
     }
 
     /// One JSON object on one line, without its end.

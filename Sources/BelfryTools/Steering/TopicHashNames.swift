@@ -1,6 +1,8 @@
 import BelfrySupport
+import KafkaClient
 import PipelineCore
 import ProviderCredentials
+import PushSchemas
 
 /// Names the topics in the commit metadata of one partition, as far as certificates and configuration tell of their
 /// bundles.
@@ -44,5 +46,17 @@ struct TopicHashNames: Equatable, Sendable {
     static func hex(_ hash: TopicHash) -> String {
         let digits = String(hash.value, radix: 16)
         return String(repeating: "0", count: max(0, 10 - digits.utf8.count)) + digits
+    }
+}
+
+extension TopicHashNames.Name {
+    /// The bundle and environment of a record of push.requests; nil: its key names no bundle. A value that cannot be
+    /// read names no environment.
+    init?(_ message: KafkaMessageView) {
+        guard let key = try? RecordKey(parsing: message.key) else { return nil }
+        bundleID = key.bundleID
+        let type = RecordContentType(header: message.header(RecordContentType.headerName))
+        let request = try? RequestDecoding.decode(PushSendRequest.self, from: message.value, as: type)
+        environment = request?.environment ?? ""
     }
 }

@@ -112,7 +112,7 @@ struct LeverTests {
         func doubt(_ certified: Set<String>, _ change: (inout BelfryConfiguration) -> Void = { _ in }) -> Bool {
             var configuration = Self.configuration
             change(&configuration)
-            return LeverOrder.doubt(of: Self.news, configuration, certified: certified) != nil
+            return BundleDoubt.text(of: Self.news, configuration, certified: certified) != nil
         }
         #expect(doubt(["com.example.New"]))
         #expect(!doubt(["com.example.New", Self.news]))
@@ -168,7 +168,24 @@ struct LeverTests {
                 workers do so within 2 seconds
                 """
         )
+        var resumed = report(nil).lines
+        resumed[0].wasSet = true
+        resumed[1].wasSet = false
+        #expect(
+            LeverReport(lines: resumed, orderedAt: Self.noon).text == """
+                com.example.news in production: not paused
+                com.example.news in sandbox: not paused, as before
+                workers do so within 2 seconds
+                """
+        )
+        #expect(
+            LeverReport(lines: [resumed[1]], orderedAt: Self.noon).text
+                == "com.example.news in sandbox: not paused, as before"
+        )
         let order = TopicControl.Discard(publishedBefore: 0, ends: [0: 1])
+        var all = report(.discard(order), partitions: 1)
+        all.allowsForClocks = true
+        #expect(all.text.contains("in 1 partition now; publishers' clocks may be 5 minutes ahead\n"))
         let lines = report(.discard(order), partitions: 1).text.split(separator: "\n")
         #expect(lines[2] == "workers do so within 2 seconds, for requests that lie in 1 partition now")
         #expect(
@@ -259,6 +276,9 @@ struct LeverTests {
         for change: LeverOrder.Change in [.resume, .paceOff, .discardOff] {
             let report = try LeverCommands.set(order(change), through: settings)
             #expect(report.lines.allSatisfy { $0.setting == nil } && report.partitions == 0)
+            let was = [change != .paceOff, change != .discardOff]
+            #expect(report.lines.map(\.wasSet) == was, "in production and in the sandbox")
+            #expect(try LeverCommands.set(order(change), through: settings).lines.map(\.wasSet) == [false, false])
         }
         #expect(try listed(settings).isEmpty)
         #expect(try self.controls(settings) == TopicControls())

@@ -1,5 +1,6 @@
 import BelfrySupport
 import PipelineCore
+import PushSchemas
 import Testing
 
 @testable import BelfryTools
@@ -149,6 +150,27 @@ struct OffsetsTests {
         #expect(throws: ToolError.invalidInput(["partition: found 2; allowed: 0...1"])) {
             try positions.plan(PositionOrder(partition: 2, target: .end))
         }
+    }
+
+    @Test("A topic that nothing else names is named by the record at its cursor")
+    func named() throws {
+        let broker = try EmbeddedBroker(topics: [(name: "push.requests", partitions: 1)])
+        defer { broker.close() }
+        let request: [UInt8] = try PushSendRequest.with { $0.environment = "sandbox" }.serializedBytes()
+        let names = ["com.example.a", "com.example.b", "com.example.c#7"]
+        try broker.publishBatch(to: "push.requests", names.map { (Array($0.utf8), request) })
+        let positions = try positions(broker)
+        defer { positions.close() }
+        try positions.carryOut(positions.plan(PositionOrder(partition: 0, target: .end)))
+        // The record at the second cursor is another bundle's.
+        for (bundleID, cursor) in [("com.example.c", Int64(2)), ("com.example.x", 1)] {
+            let target = PositionOrder.Target.cursor(cursor, bundleID: bundleID, environment: "sandbox")
+            try positions.carryOut(positions.plan(PositionOrder(partition: 0, target: target)))
+        }
+        let text = try #require(try positions.all().first).text
+        #expect(text.contains("  com.example.c in sandbox: cursor 2, 1 record to the end"), "\(text)")
+        let hash = text.split(separator: "\n").filter { $0.contains("(hash ") }
+        #expect(hash.count == 1 && hash[0].contains(": cursor 1, "), "\(text)")
     }
 
     @Test("Nothing is set while the group has members, and the message says so")
