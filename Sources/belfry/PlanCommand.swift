@@ -11,14 +11,25 @@ struct PlanCommand: ParsableCommand {
             """
     )
 
-    @Option(help: ArgumentHelp("Notifications a second at the busiest time.", valueName: "n"))
-    var rate: Int
-
     @Option(help: ArgumentHelp("Registered tokens.", valueName: "n"))
-    var tokens: Int
+    var tokens: CountArgument
 
     @Option(help: ArgumentHelp("Bundles, in each environment.", valueName: "n"))
     var topics: Int
+
+    @Option(help: ArgumentHelp("Notifications a second at the busiest time.", valueName: "n"))
+    var rate: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "Notifications of a send, for instance 20M, instead of --rate; with --within.",
+            valueName: "n"
+        )
+    )
+    var notifications: CountArgument?
+
+    @Option(help: ArgumentHelp("How long that send may take, for instance 10m.", valueName: "duration"))
+    var within: DurationArgument?
 
     @Option(help: ArgumentHelp("The interface to the push service.", valueName: "name"))
     var transport = CapacityDemand.Transport.http2
@@ -61,8 +72,22 @@ struct PlanCommand: ParsableCommand {
 
     @OptionGroup var output: OutputOptions
 
+    func validate() throws {
+        guard (notifications == nil) == (within == nil) else {
+            throw ValidationError("--notifications and --within are given together")
+        }
+        guard (rate == nil) != (notifications == nil) else {
+            throw ValidationError("either --rate, or --notifications and --within must be given")
+        }
+    }
+
     func run() throws {
-        var demand = CapacityDemand(rate: rate, tokens: tokens, topics: topics)
+        var demand = CapacityDemand(rate: rate ?? 0, tokens: tokens.count, topics: topics)
+        if let notifications, let within {
+            let seconds = Int(clamping: within.duration.components.seconds)
+            let send = CapacityDemand.Send(notifications: notifications.count, seconds: seconds)
+            demand = CapacityDemand(send: send, tokens: tokens.count, topics: topics)
+        }
         demand.transport = transport
         demand.tokensPerRecord = tokensPerRecord
         demand.payloadBytes = payloadBytes

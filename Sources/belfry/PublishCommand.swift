@@ -70,7 +70,7 @@ struct PublishCommand: AsyncParsableCommand {
             valueName: "duration"
         )
     )
-    var ttl: TimeToLive?
+    var ttl: DurationArgument?
 
     @Option(
         help: """
@@ -159,16 +159,6 @@ struct PublishCommand: AsyncParsableCommand {
 
     @OptionGroup var kafka: KafkaOptions
     @OptionGroup var output: OutputOptions
-
-    /// A duration as it is typed.
-    struct TimeToLive: ExpressibleByArgument {
-        let duration: Duration
-
-        init?(argument: String) {
-            guard let duration = DurationText.parse(argument) else { return nil }
-            self.duration = duration
-        }
-    }
 
     func validate() throws {
         if channel != nil, !tokens.tokens.isEmpty || tokens.tokenFile != nil {

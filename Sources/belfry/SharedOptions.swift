@@ -109,3 +109,27 @@ extension RequestReport: ExpressibleByArgument {
 
     public static var allValueStrings: [String] { allCases.map(\.name) }
 }
+
+/// A duration such as `30s`, `10m` or `2d`.
+struct DurationArgument: ExpressibleByArgument {
+    let duration: Duration
+
+    init?(argument: String) {
+        guard let duration = DurationText.parse(argument) else { return nil }
+        self.duration = duration
+    }
+}
+
+/// A number, also in thousands (`50k`), millions (`20M`) or thousand millions (`1G`).
+struct CountArgument: ExpressibleByArgument {
+    let count: Int
+
+    init?(argument: String) {
+        let units = ["k": 1000, "M": 1_000_000, "G": 1_000_000_000]
+        let unit = argument.last.flatMap { units["\($0)"] }
+        guard let number = Int(unit == nil ? argument : String(argument.dropLast())) else { return nil }
+        let (count, isTooLarge) = number.multipliedReportingOverflow(by: unit ?? 1)
+        guard !isTooLarge else { return nil }
+        self.count = count
+    }
+}

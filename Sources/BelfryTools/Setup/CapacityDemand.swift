@@ -8,8 +8,26 @@ public struct CapacityDemand: Sendable, Equatable {
         case http2
     }
 
+    /// A send that is to be over in time.
+    public struct Send: Sendable, Equatable {
+        public var notifications: Int
+        public var seconds: Int
+
+        public init(notifications: Int, seconds: Int) {
+            self.notifications = notifications
+            self.seconds = seconds
+        }
+    }
+
+    private static let rates = 1...10_000_000
+    private static let notifications = 1...100_000_000_000
+    /// A month at most.
+    private static let seconds = 1...2_592_000
+
     /// Notifications a second at the busiest time.
     public var rate: Int
+    /// The send that ``rate`` comes from; nil: the rate may last.
+    public var send: Send?
     /// Registered tokens.
     public var tokens: Int
     /// Bundles by environment.
@@ -40,13 +58,30 @@ public struct CapacityDemand: Sendable, Equatable {
         self.topics = topics
     }
 
+    /// - Parameter send: one in each retention time, to one bundle or to all together.
+    public init(send: Send, tokens: Int, topics: Int) {
+        // A send that is out of its range has no rate.
+        let isAllowed = Self.notifications.contains(send.notifications) && Self.seconds.contains(send.seconds)
+        let rate = isAllowed ? (send.notifications + send.seconds - 1) / send.seconds : 1
+        self.init(rate: rate, tokens: tokens, topics: topics)
+        self.send = send
+    }
+
     /// A line for each value that is out of its range; empty: a plan can be made.
     public var faults: [String] {
         var faults: [String] = []
         func check(_ option: String, _ value: Int, _ range: ClosedRange<Int>) {
             if !range.contains(value) { faults.append("--\(option): found \(value); allowed: \(range.allowedText)") }
         }
-        check("rate", rate, 1...10_000_000)
+        if let send {
+            check("notifications", send.notifications, Self.notifications)
+            check("within", send.seconds, Self.seconds)
+            if faults.isEmpty, !Self.rates.contains(rate) {
+                faults.append("--notifications in --within: \(rate) a second; allowed: \(Self.rates.allowedText)")
+            }
+        } else {
+            check("rate", rate, Self.rates)
+        }
         check("tokens", tokens, 1...100_000_000_000)
         check("topics", topics, 1...1_000_000)
         check("tokens-per-record", tokensPerRecord, 1...20_000)

@@ -10,6 +10,9 @@ extension CapacityPlan {
         line.append("busy_millicores", busyMillicores)
         line.append("worker_memory_bytes", workerMemoryBytes)
         line.append("partitions", partitions)
+        line.append("spread", spread)
+        line.append("key_rate", keyRate.notifications)
+        line.append("key_bound", keyRate.bound.rawValue)
         line.append("connections", connections)
         line.append("connection_rate", connectionRate)
         line.append("connections_per_topic", connectionsPerTopic)
@@ -44,21 +47,24 @@ extension CapacityPlan {
     private var rows: [Row] {
         let busy = "\(busyMillicores / 1000).\(Self.padded(busyMillicores % 1000))"
         let perTopic = "worker.connections-per-topic: \(connectionsPerTopic)"
-        let bound = workerRate.bound == .cpu ? "CPU" : "connections"
-        let threshold = "records that a worker sends in \(Self.scalingSeconds) s; bound: \(bound)"
+        let threshold = "records that a worker sends in \(Self.scalingSeconds) s; bound: \(workerRate.bound.word)"
+        let key = "one carries \(keyRate.notifications) notifications a second; bound: \(keyRate.bound.word)"
+        let keys = spread == 1 ? key : "topics.<bundle>.spread: \(spread); \(key)"
+        let kept = demand.send == nil ? "\(counted(demand.retentionHours, "hour")) at this rate" : "of the one send"
         let copies = "publishers, \(demand.replication - 1) more of each record, workers"
         return [
             ("worker processes", "\(workers)", "worker.shards: \(demand.shards); one process may be gone"),
             ("cores", "\(cores)", "one for each shard; the load keeps \(busy) busy"),
             ("memory of a worker", Self.binary(workerMemoryBytes), "the filter of dead tokens included"),
             ("partitions", "\(partitions)", "of push.requests; \(counted(mostWorkers, "worker")) at most have work"),
+            ("keys of the busiest app", "\(spread)", keys),
             ("connections", "\(connections)", "\(connectionRate) notifications a second each; \(perTopic)"),
             ("connections of a worker", "\(mostConnectionsPerWorker)", "at most, if no topics share a credential"),
             ("KEDA threshold", "\(kedaThreshold)", threshold),
             ("Redis memory", Self.binary(redisBytes), "\(Self.binary(redisMachineBytes)) while it rewrites its log"),
             ("network to the gateways", Self.bits(gatewayBitsPerSecond), "TLS and TCP included"),
             ("network of Kafka", Self.bits(kafkaBitsPerSecond), copies),
-            ("disk of Kafka", Self.decimal(kafkaDiskBytes), "\(counted(demand.retentionHours, "hour")) at this rate"),
+            ("disk of Kafka", Self.decimal(kafkaDiskBytes), kept),
         ]
     }
 
@@ -87,4 +93,8 @@ extension CapacityPlan {
         let tenths = value / size * 10 + (value % size * 10 + size - 1) / size
         return "\(tenths / 10).\(tenths % 10) \(units[unit])"
     }
+}
+
+extension CapacityPlan.WorkerRate.Bound {
+    fileprivate var word: String { self == .cpu ? "CPU" : "connections" }
 }

@@ -95,6 +95,23 @@ public struct CapacityPlan: Sendable, Equatable {
         return demand.roundTripMilliseconds + (demand.transport == .binary ? window : 0)
     }
 
+    // MARK: Keys
+
+    /// So that the keys of a bundle fill its partitions evenly.
+    static let keysPerPartition = 4
+
+    /// Notifications a second of one key: it lies in one partition, which is the work of one shard.
+    package var keyRate: WorkerRate {
+        let byCPU = Int(Self.utilization * 1e6 / cpuMicroseconds)
+        let byConnections = connectionsPerTopic * connectionRate
+        return byConnections < byCPU
+            ? WorkerRate(notifications: byConnections, bound: .connections)
+            : WorkerRate(notifications: byCPU, bound: .cpu)
+    }
+
+    /// For `topics.<bundle>.spread` of a bundle that sends everything.
+    package var spread: Int { demand.rate <= keyRate.notifications ? 1 : Self.keysPerPartition * partitions }
+
     // MARK: Connections
 
     /// Streams of a connection, as the push service allows them.
@@ -181,9 +198,12 @@ public struct CapacityPlan: Sendable, Equatable {
         return recordsPerSecond * recordBytes * 8 * copies * (100 + Self.framingPercent) / 100
     }
 
-    /// Of all brokers together, if the rate lasted for the whole retention.
+    /// Of all brokers together: of the one send, or if the rate lasted for the whole retention.
     package var kafkaDiskBytes: Int {
-        recordsPerSecond * recordBytes * demand.retentionHours * 3600 * demand.replication
+        let records =
+            demand.send.map { Self.divide($0.notifications, by: demand.tokensPerRecord) }
+            ?? recordsPerSecond * demand.retentionHours * 3600
+        return records * recordBytes * demand.replication
     }
 
     /// Rounded up.

@@ -72,6 +72,11 @@ import Testing
         )
         #expect(CapacityPlan.partitionStep == 12)
         try expect(
+            "keys of the busiest app (`topics.<bundle>.spread`)",
+            "else \(CapacityPlan.keysPerPartition) × partitions",
+            "smaller of \(text(CapacityPlan.utilization)) / µs"
+        )
+        try expect(
             "rate of a connection, HTTP/2",
             "\(grouped(CapacityPlan.streams)) streams",
             "\(grouped(CapacityPlan.windowBytes)) bytes"

@@ -75,6 +75,31 @@ import Testing
         #expect(try plan(rate: 1) { $0.shards = 256 }.mostWorkers == 8)
     }
 
+    @Test("An app that one key cannot carry has several keys for each partition, and what binds a key is told")
+    func keys() throws {
+        // Two connections of its shard carry 16,350 a second.
+        let small = try plan(rate: 16_350, topics: 1)
+        #expect(small.spread == 1 && small.keyRate == .init(notifications: 16_350, bound: .connections))
+        let large = try plan(rate: 33_334, topics: 1)
+        #expect(large.spread == 4 * large.partitions && large.text.contains("topics.<bundle>.spread: 96; one carries"))
+        let slow = try plan(rate: 5001) { $0.cpuMicroseconds = 100 }
+        #expect(slow.spread > 1 && slow.keyRate == .init(notifications: 5000, bound: .cpu))
+    }
+
+    @Test("A send is planned by the rate that ends it in time, with disk for itself alone")
+    func send() throws {
+        var demand = CapacityDemand(send: .init(notifications: 20_000_001, seconds: 600), tokens: 20_000_000, topics: 1)
+        demand.tokensPerRecord = 500
+        let send = try CapacityPlan(demand)
+        #expect(demand.rate == 33_334)
+        #expect(send.kafkaDiskBytes == 40_001 * send.recordBytes * 3)
+        #expect(send.text.contains("of the one send") && !send.text.contains("24 hours"))
+        let never = CapacityDemand(send: .init(notifications: 0, seconds: .max), tokens: 1, topics: 1)
+        #expect(never.faults.map { $0.prefix { $0 != ":" } } == ["--notifications", "--within"])
+        let fast = CapacityDemand(send: .init(notifications: 10_000_001, seconds: 1), tokens: 1, topics: 1)
+        #expect(fast.faults == ["--notifications in --within: 10000001 a second; allowed: 1...10000000"])
+    }
+
     @Test("Over HTTP/2 a connection carries its window, or its streams, in a round trip")
     func streams() throws {
         // 327 bodies of 200 bytes in 65,535 bytes, 25 times a second.
@@ -217,7 +242,7 @@ import Testing
     func forms() throws {
         let plan = try plan()
         let lines = plan.text.split(separator: "\n").map(String.init)
-        #expect(lines.count == 11)
+        #expect(lines.count == 12)
         let widths = Set(lines.map { $0.matches(of: /\s\s+/).count })
         #expect(widths.allSatisfy { $0 >= 2 })
         #expect(lines[0].hasPrefix("worker processes ") && lines[0].contains(" 2  worker.shards: 2"))
@@ -226,7 +251,7 @@ import Testing
         let object = try JSONSerialization.jsonObject(with: Data(plan.json.utf8)) as? [String: Any]
         let values = try #require(object)
         #expect(values["worker_processes"] as? Int == 2 && values["partitions"] as? Int == plan.partitions)
-        #expect(values["worker_bound"] as? String == "connections" && values.count == 19)
+        #expect(values["worker_bound"] as? String == "connections" && values.count == 22)
         #expect(!plan.json.contains("\n"))
     }
 }
