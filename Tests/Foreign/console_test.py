@@ -26,8 +26,8 @@ MARKUP = "<img src=x onerror=\"document.title='taken'\"><script>document.title='
 PARTITIONS = 14
 # The page's controls, in the order of the tab key.
 STOPS = [
-    "theme", "chart-outcomes-plot", "chart-waiting-plot", "chart-oldest-plot", "chart-cores-plot",
-    "chart-handed-over-plot", "chart-settled-plot", "partitions-more",
+    "theme", "partitions-more", "chart-outcomes-plot", "chart-waiting-plot", "chart-oldest-plot", "chart-cores-plot",
+    "chart-handed-over-plot", "chart-settled-plot",
 ]
 
 
@@ -185,7 +185,9 @@ class ConsoleTest(Page):
         self.until("and no more", lambda: len(self.rows("partitions")) < PARTITIONS)
 
     def fits(self):
-        for width, height in [(360, 780), (768, 1000), (1024, 800), (1600, 1000), (2560, 1300)]:
+        for width, height in [
+            (360, 780), (420, 900), (768, 1000), (1024, 800), (1400, 900), (1600, 1000), (1800, 1000), (2560, 1300),
+        ]:
             self.fits_in(width, height)
             if width == 360:
                 self.shot("console-narrow")

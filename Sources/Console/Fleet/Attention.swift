@@ -29,13 +29,22 @@ struct Attention: Encodable, Equatable, Sendable {
     /// - Parameter nameTroubles: of names that cannot be resolved.
     static func list(_ fleet: FleetDocument, nameTroubles: [String]) -> [Attention] {
         let all =
-            nameTroubles.map { Attention(level: .bad, text: "Cannot resolve \($0).", part: "processes") }
+            silence(fleet)
+            + nameTroubles.map { Attention(level: .bad, text: "Cannot resolve \($0).", part: "processes") }
             + processes(fleet) + partitions(fleet) + topics(fleet) + gateways(fleet) + ends(fleet) + harvests(fleet)
             + counts(fleet) + advice(fleet.advice)
         let sorted = all.filter { $0.level == .bad } + all.filter { $0.level == .warn }
         guard sorted.count > limit else { return sorted }
         let more = Attention(level: .warn, text: "\(sorted.count - limit + 1) more matters.", part: "topics")
         return sorted.prefix(limit - 1) + [more]
+    }
+
+    private static func silence(_ fleet: FleetDocument) -> [Attention] {
+        // If no process answers at all, that is the matter.
+        guard let seconds = fleet.workersSilentSeconds, fleet.processes.contains(where: { $0.state == .answers })
+        else { return [] }
+        let text = "Nothing is sent: no worker answers. Topics, lag and waiting are those of \(Int(seconds)) s ago."
+        return [Attention(level: .bad, text: text, part: "processes", alert: "BelfryDown")]
     }
 
     private static func processes(_ fleet: FleetDocument) -> [Attention] {

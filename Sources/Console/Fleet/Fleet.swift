@@ -60,7 +60,8 @@ struct Fleet: Sendable {
     func document(now: MonotonicTime, unixSeconds: Double) -> FleetDocument {
         let all = order.compactMap { records[$0] }
         let fresh = freshRecords(now: now)
-        let view = FleetView(fresh: fresh, partitions: partitions, now: now)
+        let silent = fresh.contains(where: \.isWorker) ? [] : all.filter(\.isWorker).map { $0.atRest() }
+        let view = FleetView(fresh: fresh, silentWorkers: silent, partitions: partitions, now: now)
         let load = load(fresh, view)
         var document = FleetDocument(
             at: unixSeconds,

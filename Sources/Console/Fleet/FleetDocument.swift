@@ -150,6 +150,8 @@ struct FleetDocument: Encodable, Equatable, Sendable {
     let waitingRecords: Int
     let lagRecords: Int
     let oldestUnconfirmedSeconds: Double?
+    /// Since the last answer of any worker: topics, lag and waiting are of then. Nil: one answers, or none is known.
+    let workersSilentSeconds: Double?
     let topics: [Topic]
     let omittedTopics: Int
     let gateways: [Gateways]
@@ -178,6 +180,7 @@ struct FleetDocument: Encodable, Equatable, Sendable {
         partitions = view.partitions
         waitingRecords = view.waitingRecords
         lagRecords = view.lagRecords
+        workersSilentSeconds = view.workersSilentSeconds
         oldestUnconfirmedSeconds = view.topics.compactMap(\.oldestUnconfirmedSeconds).max()
         topics = Array(view.topics.prefix(ConsoleLimits.rows))
         omittedTopics = view.omittedTopics + max(0, view.topics.count - ConsoleLimits.rows)

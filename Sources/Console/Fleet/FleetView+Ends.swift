@@ -1,5 +1,14 @@
 // The parts that rarely change: gateways, certificates, keys, feedback lists.
 
+extension RoleAnswer {
+    /// The gateways of a process that is gone are known, and no connection of it is there any more.
+    var withoutConnections: RoleAnswer {
+        var answer = self
+        for index in answer.gateways.indices { answer.gateways[index].connections = [:] }
+        return answer
+    }
+}
+
 extension FleetView {
     static func gateways(_ answers: [RoleAnswer]) -> [FleetDocument.Gateways] {
         var merged: [String: (transport: String, addresses: [String], connections: [String: Int])] = [:]

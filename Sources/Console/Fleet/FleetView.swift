@@ -14,18 +14,29 @@ struct FleetView: Sendable {
     let certificates: [FleetDocument.Certificate]
     let keys: [FleetDocument.Key]
     let harvests: [FleetDocument.Harvest]
+    /// Since the last answer of any worker; nil: one answers, or none is known.
+    let workersSilentSeconds: Double?
 
-    /// - Parameter fresh: the processes whose answers count.
-    init(fresh: [ProcessRecord], partitions memory: PartitionMemory, now: MonotonicTime) {
-        let workers = fresh.filter { $0.answer?.role == "worker" }
+    /// - Parameters:
+    ///   - fresh: the processes whose answers count.
+    ///   - silentWorkers: all workers, if none of them answers: their last figures stay on the page.
+    init(
+        fresh: [ProcessRecord],
+        silentWorkers: [ProcessRecord] = [],
+        partitions memory: PartitionMemory,
+        now: MonotonicTime
+    ) {
+        let workers = fresh.filter(\.isWorker)
+        let telling = workers + silentWorkers
+        workersSilentSeconds = silentWorkers.compactMap { $0.silenceSeconds(now: now) }.min()
         let answers = fresh.compactMap(\.answer)
         rates = Self.rates(fresh, workers)
         partitions = Self.partitions(memory, now: now)
-        waitingRecords = PartitionMemory.sum(workers, \.waitingRecords)
-        lagRecords = PartitionMemory.sum(workers, \.lagRecords)
-        topics = Self.topics(fresh)
+        waitingRecords = PartitionMemory.sum(telling, \.waitingRecords)
+        lagRecords = PartitionMemory.sum(telling, \.lagRecords)
+        topics = Self.topics(fresh + silentWorkers)
         omittedTopics = answers.map(\.omittedTopics).max() ?? 0
-        gateways = Self.gateways(answers)
+        gateways = Self.gateways(answers + silentWorkers.compactMap { $0.answer?.withoutConnections })
         certificates = Self.certificates(answers)
         keys = Self.keys(answers)
         harvests = Self.harvests(fresh)
@@ -99,7 +110,8 @@ struct FleetView: Sendable {
     }
 
     private static func meaning(of kind: OutcomeKind) -> FleetDocument.Outcome.Meaning {
-        kind.isAcceptance ? .accepted : kind.isFailure ? .failed : .spared
+        // A dead token is no trouble of the fleet, though its notification arrives nowhere.
+        kind.isAcceptance ? .accepted : kind.isFailure && kind != .tombstoned ? .failed : .spared
     }
 
     /// All outcomes, those that this console does not know only if there are any.

@@ -39,15 +39,15 @@ struct PartitionMemory: Sendable {
                 }
             }
         }
-        // A topic of which no process tells is not known.
-        let topics = Set(held.keys.map(\.kafkaTopic))
-        for (place, var entry) in entries where held[place] == nil && topics.contains(place.kafkaTopic) {
+        // While no process answers at all, the console may be the one that is cut off.
+        guard !fresh.isEmpty else { return }
+        for (place, var entry) in entries where held[place] == nil {
             guard held.count < ConsoleLimits.partitions else { break }
             entry.holders = []
             entry.unheldSince = entry.unheldSince ?? now
             held[place] = entry
         }
-        if !topics.isEmpty { entries = held }
+        entries = held
     }
 
     /// A figure of all partitions that the processes tell of.

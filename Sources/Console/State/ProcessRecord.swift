@@ -45,6 +45,12 @@ struct ProcessRecord: Sendable {
         }
     }
 
+    /// The last answer was a worker's, and the process is still in the list.
+    var isWorker: Bool {
+        if case .gone = state { return false }
+        return answer?.role == "worker"
+    }
+
     /// Its answer counts for sums and rates.
     func isFresh(now: MonotonicTime) -> Bool {
         if case .gone = state { return false }
@@ -55,6 +61,13 @@ struct ProcessRecord: Sendable {
     /// Since its last answer; nil: it never answered.
     func silenceSeconds(now: MonotonicTime) -> Double? {
         answeredAt.map { $0.elapsed(until: now) / .seconds(1) }
+    }
+
+    /// Without its rates: what it told last is shown, and nothing goes on.
+    func atRest() -> ProcessRecord {
+        var record = self
+        record.rates = RateWindow()
+        return record
     }
 
     func isForgotten(now: MonotonicTime) -> Bool {

@@ -55,13 +55,42 @@ struct FleetTests {
         #expect(fleet.document.partitions.allSatisfy { $0.unheldSeconds == nil })
     }
 
-    @Test("While no process tells of a Kafka topic, its partitions do not count as unheld")
-    mutating func nobodyKnows() {
+    @Test("While no process answers, partitions do not count as unheld: the console may be cut off")
+    mutating func cutOff() {
         fleet.list(1)
         fleet.answer(1) { $0.hold(0) }
         fleet.wait(1)
         fleet.wait(60) { $0.fail(1) }
         #expect(fleet.document.partitions.allSatisfy { $0.unheldSeconds == nil })
+    }
+
+    @Test("When no worker answers, their last figures stay, with their age; nothing is sent, and no process reads")
+    mutating func silentWorkers() {
+        fleet.list(1, 2)
+        var sent = 0
+        fleet.wait(10) { fleet in
+            sent += 100
+            fleet.answer(1) {
+                $0.hold(0, lag: 7, waiting: 5)
+                $0.serve("a") { $0.accepted = sent }
+                $0.totals = ["sent": sent]
+                $0.gateways = [.init(environment: "p", transport: "", addresses: [], connections: ["open": 1])]
+            }
+            fleet.answer(2) { $0.role = "registrar" }
+        }
+        #expect(fleet.document.workersSilentSeconds == nil && fleet.document.rates.sent > 0)
+        fleet.wait(60) {
+            $0.fail(1)
+            $0.answer(2) { $0.role = "registrar" }
+        }
+        let document = fleet.document
+        #expect(document.workersSilentSeconds == 60)
+        #expect(document.lagRecords == 7 && document.waitingRecords == 5 && document.topics.count == 1)
+        #expect(document.rates.sent == 0 && document.topics.first?.acceptedPerSecond == 0)
+        #expect(document.gateways.count == 1 && document.gateways.first?.connections == [:])
+        #expect(document.partitions.first?.holders == [] && (document.partitions.first?.unheldSeconds ?? 0) > 40)
+        let text = "Nothing is sent: no worker answers. Topics, lag and waiting are those of 60 s ago."
+        #expect(document.attention.first?.text == text && document.attention.first?.alert == "BelfryDown")
     }
 
     @Test("Rates are those of the last seconds, added up over processes")
@@ -73,12 +102,15 @@ struct FleetTests {
             for number in 1...2 {
                 fleet.answer(number) {
                     $0.totals = ["sent": sent, "records": sent / 10]
-                    $0.outcomes = ["confirmed": sent, "rejected": sent / 100, "superseded": sent / 50]
+                    $0.outcomes = [
+                        "confirmed": sent, "rejected": sent / 100, "superseded": sent / 100, "tombstoned": sent / 100,
+                    ]
                 }
             }
         }
         let rates = fleet.document.rates
         #expect(rates.sent == 200 && rates.records == 20)
+        // A dead token is no trouble of the fleet.
         #expect(rates.accepted == 200 && rates.failed == 2 && rates.spared == 4)
         #expect(fleet.document.processes.map(\.perSecond) == [100, 100])
     }

@@ -16,6 +16,8 @@ const VERDICTS = {
   unknown: "not known", enough: "enough", more: "more workers", fewer: "fewer would do",
   partitions: "more partitions", stuck: "stuck",
 };
+// Parts that only workers tell: grey while none answers.
+const OF_WORKERS = ["topics-table", "waiting", "lag", "oldest"];
 const byId = (id) => document.getElementById(id);
 const history = new History();
 const tables = new Tables();
@@ -103,7 +105,11 @@ function draw() {
   byId("spark-area").setAttribute("d", area);
 }
 
-function numbers({ processes, rates, waitingRecords, lagRecords, oldestUnconfirmedSeconds, advice }) {
+function numbers(document) {
+  const { processes, rates, waitingRecords, lagRecords, oldestUnconfirmedSeconds, advice } = document;
+  const silence = document.workersSilentSeconds ?? null;
+  for (const id of OF_WORKERS) byId(id).classList.toggle("past", silence !== null);
+  put("as-of", silence === null ? "" : `no worker answers; waiting, lag and topics as of ${durationText(silence)} ago`);
   for (const name of RATES) put(name, rateText(rates[name]));
   put("waiting", totalText(waitingRecords), whole.format(waitingRecords));
   put("lag", totalText(lagRecords), whole.format(lagRecords));
