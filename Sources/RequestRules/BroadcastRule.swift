@@ -6,7 +6,7 @@ enum BroadcastRule {
     /// Judges a request.
     ///
     /// - Parameters:
-    ///   - pushType: see ``ProviderTerms/namedPushType(of:)``; nil over the binary interface.
+    ///   - pushType: see ``APNsProtocol/PushType/named(by:)``; nil over the binary interface.
     /// - Throws: `channel-unsupported`, `channel-invalid`, `push-type-invalid`, `broadcast-incomplete` or
     ///   `collapse-id-invalid`.
     static func check(

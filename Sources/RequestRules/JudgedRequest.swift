@@ -4,12 +4,14 @@ import PushSchemas
 
 /// A request, judged as far as that goes without its payloads and tokens.
 package struct JudgedRequest: Sendable {
-    /// See ``ProviderTerms/namedPushType(of:)``; nil also over the binary interface.
-    private let pushType: PushType?
+    let transport: APNsTransport
+    /// See ``APNsProtocol/PushType/named(by:)``; nil also over the binary interface.
+    let namedPushType: PushType?
+    /// The value of `apns-collapse-id`; empty: none, or the binary interface.
+    let collapseID: [UInt8]
+    let isBroadcast: Bool
     /// The longest payload.
     package let limitBytes: Int
-    /// Judges the payloads.
-    package let terms: TermsRule
 
     /// No initializer: its parameter would be copied.
     ///
@@ -21,13 +23,26 @@ package struct JudgedRequest: Sendable {
         _ payload: PayloadSizeRule
     ) throws(RecordRefusal) -> JudgedRequest {
         let isHTTP2 = transport == .http2
-        let pushType = isHTTP2 ? try ProviderTerms.namedPushType(of: request) : nil
+        let pushType = isHTTP2 ? try PushType.named(by: request) : nil
         if request.isBroadcast { try BroadcastRule.check(request, transport, pushType) }
+        if isHTTP2 { try checkCollapseID(of: request) }
         return JudgedRequest(
-            pushType: pushType,
-            limitBytes: request.isBroadcast ? PayloadLimit.broadcast : payload.limitBytes(of: pushType),
-            terms: TermsRule(provider: isHTTP2 ? try UnjudgedProviderFields(request, named: pushType) : nil)
+            transport: transport,
+            namedPushType: pushType,
+            collapseID: isHTTP2 ? Array(request.collapseID) : [],
+            isBroadcast: request.isBroadcast,
+            limitBytes: request.isBroadcast ? PayloadLimit.broadcast : payload.limitBytes(of: pushType)
         )
+    }
+
+    private static func checkCollapseID(of request: SendRequestView) throws(RecordRefusal) {
+        guard request.collapseID.isEmpty || CollapseID.isValid(request.collapseID) else {
+            throw RecordRefusal(
+                reason: "collapse-id-invalid",
+                detail: "'collapse_id' has \(request.collapseID.count) bytes and cannot be a header's value; allowed: "
+                    + "1 to \(CollapseID.limitBytes) bytes without control characters, and without spaces at its ends"
+            )
+        }
     }
 
     /// The request's structured notification; nil: it has a payload.
@@ -40,7 +55,25 @@ package struct JudgedRequest: Sendable {
         of request: SendRequestView,
         template: NotificationTemplate? = nil
     ) throws(RecordRefusal) -> StructuredContent? {
-        request.isStructured ? try StructuredContent(of: request, pushType, template: template) : nil
+        request.isStructured ? try StructuredContent(of: request, namedPushType, template: template) : nil
+    }
+}
+
+extension PushType {
+    /// The push type that a request names; nil: none. A broadcast has only one, and need not name it.
+    ///
+    /// - Throws: `push-type-invalid`.
+    package static func named(by request: SendRequestView) throws(RecordRefusal) -> PushType? {
+        guard !request.pushType.isEmpty else { return request.isBroadcast ? .liveactivity : nil }
+        let name = String(decoding: request.pushType, as: UTF8.self)
+        guard let pushType = PushType(rawValue: name) else {
+            let allowed = PushType.allCases.map(\.rawValue).joined(separator: ", ")
+            throw RecordRefusal(
+                reason: "push-type-invalid",
+                detail: "'push_type' is '\(printable(name))'; allowed: \(allowed)"
+            )
+        }
+        return pushType
     }
 }
 

@@ -46,12 +46,7 @@ extension RequestValidator {
         let tags = message.localizations.keys.sorted().map { ($0, languages.number(of: $0)) }
         // Number 0 is the default, under whichever name the request has it.
         for (tag, number) in [(PayloadPreview.defaultLanguage, 0)] + tags.filter({ $0.1 > 0 }) {
-            let (bytes, _) = try content.payload(
-                language: number,
-                overrides: TokenOverrides(),
-                judged.terms,
-                limitBytes: judged.limitBytes
-            )
+            let (bytes, _) = try content.payload(language: number, overrides: TokenOverrides(), by: judged)
             previews.append(
                 PayloadPreview(
                     language: tag,

@@ -72,18 +72,13 @@ package struct RequestValidator: Sendable, Equatable {
         guard let content = try judged.notification(of: request) else {
             let payload = try stripped(request.payload, limitBytes: judged.limitBytes)
             try payload.span.withUnsafeBytes { bytes throws(RecordRefusal) in
-                _ = try judged.terms.terms(priority: request.priority, of: bytes)
+                _ = try judged.terms(priority: request.priority, of: bytes)
                 _ = try sensitiveData.judge(request, payload: bytes)
             }
             return tokenFaults(of: request, shard: key.shard)
         }
         for language in content.template.languageNumbers {
-            _ = try content.payload(
-                language: language,
-                overrides: TokenOverrides(),
-                judged.terms,
-                limitBytes: judged.limitBytes
-            )
+            _ = try content.payload(language: language, overrides: TokenOverrides(), by: judged)
         }
         _ = try sensitiveData.judge(request, payload: request.payload)
         let faults = tokenFaults(of: request, shard: key.shard)
@@ -152,8 +147,7 @@ package struct RequestValidator: Sendable, Equatable {
             _ = try content.payload(
                 language: content.template.languages.number(of: overrides.locale),
                 overrides: own,
-                judged.terms,
-                limitBytes: judged.limitBytes
+                by: judged
             )
             return nil
         } catch {

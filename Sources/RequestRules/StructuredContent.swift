@@ -62,22 +62,21 @@ package struct StructuredContent: Sendable {
     ///
     /// - Parameters:
     ///   - language: of the template's numbers.
-    ///   - limitBytes: of the longest payload.
+    ///   - judged: the request.
     /// - Throws: `payload-invalid`: it is too long. `priority-invalid`.
     package func payload(
         language: Int,
         overrides: TokenOverrides,
-        _ rule: TermsRule,
-        limitBytes: Int
-    ) throws(RecordRefusal) -> (bytes: [UInt8], terms: PayloadTerms) {
+        by judged: JudgedRequest
+    ) throws(RecordRefusal) -> (bytes: [UInt8], terms: DeliveryTerms) {
         let bytes: [UInt8]
         do throws(NotificationFault) {
-            bytes = try template.payload(language: language, overrides: overrides, limitBytes: limitBytes)
+            bytes = try template.payload(language: language, overrides: overrides, limitBytes: judged.limitBytes)
         } catch {
             throw RecordRefusal(error)
         }
         let priority = priority(language: language, overrides: overrides).priority
-        let terms = try rule.terms(
+        let terms = try judged.terms(
             priority: priority,
             inferred: template.pushType(language: language, overrides: overrides)
         )

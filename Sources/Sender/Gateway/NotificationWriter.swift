@@ -1,5 +1,6 @@
 import APNsProtocol
 import PipelineCore
+import RequestRules
 
 /// Hands notifications with one content to the transport of their topic, encoding what they share once.
 struct NotificationWriter: ~Copyable {
@@ -38,16 +39,9 @@ struct NotificationWriter: ~Copyable {
         checksum: UInt32,
         to lane: StreamLane
     ) {
-        let number = number ?? lane.beginContent(makeContent(of: lane.topic))
+        let number = number ?? lane.beginContent(StreamContent(content, bundleID: lane.topic.bundleID))
         self.number = number
         lane.append(reference, token: token, checksum: checksum, content: number)
-    }
-
-    private func makeContent(of topic: Topic) -> StreamContent {
-        guard let fields = content.provider else {
-            preconditionFailure("a request of an environment with HTTP/2 has fields for it")
-        }
-        return StreamContent(content, fields, bundleID: topic.bundleID)
     }
 
     @inline(__always)
@@ -64,7 +58,7 @@ struct NotificationWriter: ~Copyable {
                 checksum: checksum,
                 payload: content.payload,
                 expiration: content.expiration,
-                priority: content.priority
+                priority: priority
             )
         }
         if template?.tokenBytes != token.count {
@@ -72,9 +66,17 @@ struct NotificationWriter: ~Copyable {
                 tokenBytes: token.count,
                 payload: content.payload,
                 expiration: content.expiration,
-                priority: content.priority
+                priority: priority
             )
         }
         if let template { lanes.append(reference, token: token, checksum: checksum, template: template) }
+    }
+
+    /// Of the binary interface.
+    private var priority: NotificationPriority {
+        guard case .binary(let priority) = content.terms else {
+            preconditionFailure("a request of an environment with the binary interface is judged for it")
+        }
+        return priority
     }
 }

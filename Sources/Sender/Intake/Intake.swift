@@ -176,12 +176,10 @@ final class Intake {
             topic: topic,
             number: record,
             expiration: request.expiration,
-            priority: content.terms.priority,
-            payloadOffset: content.payloadOffset,
-            payloadBytes: content.payloadBytes,
+            payload: content.payload,
             notifications: prepared.count..<prepared.count,
             requestKey: requestKey,
-            provider: content.terms.provider,
+            ids: topic.transport == .http2 ? ids(of: request, admitted) : nil,
             rendered: content.rendered,
             changesBadges: content.changesBadges,
             isDiscarded: admitted.isDiscarded
@@ -209,9 +207,8 @@ final class Intake {
 
     /// The judged content of a request.
     fileprivate struct Content {
-        var payloadOffset: Int
-        var payloadBytes: Int
-        var terms: ContentTerms
+        /// If there are several, the one in the default language.
+        var payload: PreparedPayload
         /// Nil: there is only one payload.
         var rendered: RenderedPayloads?
         /// A number in the texts of all tokens that outcomes warn of; nil: there is none.
@@ -226,27 +223,22 @@ final class Intake {
         into arena: PayloadArena
     ) throws(RecordRefusal) -> Content {
         let judged = try JudgedRequest.judge(request, over: admitted.topic.transport, admitted.topic.payload)
-        let ids = admitted.topic.transport == .http2 ? ids(of: request, admitted) : nil
         if let structured = try lastTemplate.content(of: request, judged) {
-            let payloads = try RenderedPayloads(structured, judged, ids: ids, into: arena)
-            let place = payloads.defaultPlace
+            let payloads = try RenderedPayloads(structured, judged, into: arena)
             let changesBadges = !request.isBroadcast && (payloads.changesBadges || request.hasOverrides)
             return Content(
-                payloadOffset: place.offset,
-                payloadBytes: place.bytes,
-                terms: place.terms,
+                payload: payloads.defaultPayload,
                 rendered: payloads.asksForLanguages || changesBadges || request.hasOverrides ? payloads : nil,
                 sensitive: try admitted.topic.sensitiveData.judge(request, payload: request.payload),
                 changesBadges: changesBadges
             )
         }
-        let payload = try strip(request.payload, limitBytes: judged.limitBytes, into: arena)
-        let terms = try judged.terms.terms(priority: request.priority, of: arena[payload.offset, payload.bytes])
+        let (offset, bytes) = try strip(request.payload, limitBytes: judged.limitBytes, into: arena)
+        let payload = arena[offset, bytes]
+        let terms = try judged.terms(priority: request.priority, of: payload)
         return Content(
-            payloadOffset: payload.offset,
-            payloadBytes: payload.bytes,
-            terms: ContentTerms(terms, ids: ids),
-            sensitive: try admitted.topic.sensitiveData.judge(request, payload: arena[payload.offset, payload.bytes])
+            payload: PreparedPayload(offset: offset, bytes: bytes, terms: terms),
+            sensitive: try admitted.topic.sensitiveData.judge(request, payload: payload)
         )
     }
 
@@ -370,7 +362,7 @@ extension Result<Intake.Content, RecordRefusal> {
     /// The longest payload of the record's notifications; 0: it has none.
     fileprivate var mostPayloadBytes: Int {
         guard case .success(let content) = self else { return 0 }
-        return content.rendered?.mostBytes ?? content.payloadBytes
+        return content.rendered?.mostBytes ?? content.payload.bytes
     }
 
     /// The payloads that stay in memory beside those of the notifications: one of each language.

@@ -1,8 +1,15 @@
-import APNsProtocol
 import KafkaClient
 import PipelineCore
 import PushSchemas
+import RequestRules
 import TokenState
+
+/// A payload in the arena of its batch, stripped and judged.
+struct PreparedPayload {
+    var offset: Int
+    var bytes: Int
+    var terms: DeliveryTerms
+}
 
 /// The part of a request that all its notifications share, as a row of a ``PreparedBatch``.
 struct PreparedRecord {
@@ -12,21 +19,19 @@ struct PreparedRecord {
     var number: UInt32
     /// UNIX seconds; 0: do not store.
     var expiration: UInt32
-    /// Of the binary interface; like `provider` for the payload below.
-    var priority: NotificationPriority
-    /// Place of the stripped payload in the batch's arena.
-    var payloadOffset: Int
-    var payloadBytes: Int
+    /// That of all notifications, unless the record has several.
+    var payload: PreparedPayload
     /// The record's notifications in the columns of the batch.
     var notifications: Range<Int>
     /// The key for remembering the request; nil: this request is not remembered.
     var requestKey: SipHash?
     /// The coalescing key, and the stamp that tells its age; nil: the request is not coalesced.
     var coalescing: (key: SipHash, stamp: Coalescer.Stamp)?
-    /// Of the provider API; nil: the topic's environment has the binary interface.
-    var provider: ProviderFields?
-    /// The payloads of a structured notification in several languages, or with values of tokens' own; nil: all
-    /// notifications have the one payload above.
+    /// The values of `apns-id`, of a broadcast `apns-request-id`: each follows from token and index, so that a
+    /// notification sent again keeps its own. Nil over the binary interface.
+    var ids: NotificationIDs?
+    /// The payloads of a structured notification in several languages, or with values of tokens' own; nil: there is
+    /// only one.
     var rendered: RenderedPayloads?
     /// Some of the notifications may change the numbers of their tokens.
     var changesBadges = false
@@ -34,7 +39,7 @@ struct PreparedRecord {
     var isDiscarded = false
 
     /// The only notification is for a channel, whose id stands in place of its token.
-    var isBroadcast: Bool { provider?.isBroadcast ?? false }
+    var isBroadcast: Bool { payload.terms.isBroadcast }
 }
 
 /// Requests that one pass of the intake took from Kafka, decoded and validated, on their way to the connections.
@@ -172,16 +177,15 @@ final class PreparedBatch {
         NotificationReference(assignment: record.feed.number, record: record.number, token: positions[index])
     }
 
-    /// The payload of a record's notification, with what is judged by it.
-    func content(
-        of index: Int,
-        in record: PreparedRecord
-    ) -> (payload: UnsafeRawBufferPointer, terms: ContentTerms) {
-        guard let place = record.rendered?.place(of: index - record.notifications.lowerBound) else {
-            let terms = ContentTerms(priority: record.priority, provider: record.provider)
-            return (payloads[record.payloadOffset, record.payloadBytes], terms)
-        }
-        return (payloads[place.offset, place.bytes], place.terms)
+    /// The content of a record's notification.
+    func content(of index: Int, in record: PreparedRecord) -> NotificationContent {
+        let payload = record.rendered?.payload(of: index - record.notifications.lowerBound) ?? record.payload
+        return NotificationContent(
+            payload: payloads[payload.offset, payload.bytes],
+            terms: payload.terms,
+            expiration: record.expiration,
+            ids: record.ids
+        )
     }
 
     /// Notifications whose language is to be looked up.

@@ -9,55 +9,45 @@ import RequestRules
 /// are made when the token's language and number are known, each when its notifications are sent, so that there is one
 /// at a time. Notifications have positions here: their place among those of the record that are sent, from 0.
 final class RenderedPayloads {
-    /// A payload in the arena, with what is judged by it.
-    struct Place {
-        var offset: Int
-        var bytes: Int
-        var terms: ContentTerms
-    }
-
-    private let maker: PayloadMaker
+    private let content: StructuredContent
+    private let judged: JudgedRequest
     /// The template's, at hand for every answer of Redis.
     private let table: LanguageTable
     /// There are several languages.
     let asksForLanguages: Bool
     /// By number of the language.
-    private var places: [Place] = []
+    private var payloads: [PreparedPayload] = []
     /// By position: number of the language.
     private var languages: [Int] = []
     /// By position: values of tokens' own, and numbers that Redis told. Shorter: the others have none.
     private var overrides: [TokenOverrides?] = []
     /// The payload of the portion that is being sent, if it is of the tokens' own.
-    private var ownPlace: Place?
+    private var ownPayload: PreparedPayload?
 
     /// Makes the payload for each language.
     ///
     /// - Throws: `payload-invalid`: one of them is too long. `priority-invalid`.
-    init(
-        _ content: StructuredContent,
-        _ judged: JudgedRequest,
-        ids: NotificationIDs?,
-        into arena: PayloadArena
-    ) throws(RecordRefusal) {
-        maker = PayloadMaker(content: content, judged: judged, ids: ids)
+    init(_ content: StructuredContent, _ judged: JudgedRequest, into arena: PayloadArena) throws(RecordRefusal) {
+        self.content = content
+        self.judged = judged
         table = content.template.languages
         asksForLanguages = !table.isEmpty
         for language in content.template.languageNumbers {
-            places.append(try render(PayloadVariant(language: language), into: arena))
+            payloads.append(try render(PayloadVariant(language: language), into: arena))
         }
     }
 
     /// The payload in the default language.
-    var defaultPlace: Place { places[0] }
+    var defaultPayload: PreparedPayload { payloads[0] }
 
     /// Bytes of the longest payload so far.
-    var mostBytes: Int { places.reduce(0) { max($0, $1.bytes) } }
+    var mostBytes: Int { payloads.reduce(0) { max($0, $1.bytes) } }
 
     /// Bytes of all payloads so far.
-    var totalBytes: Int { places.reduce(0) { $0 + $1.bytes } }
+    var totalBytes: Int { payloads.reduce(0) { $0 + $1.bytes } }
 
     /// Every notification changes its token's number in Redis.
-    var changesBadges: Bool { maker.content.template.badge != nil }
+    var changesBadges: Bool { content.template.badge != nil }
 
     // MARK: Notifications
 
@@ -94,7 +84,7 @@ final class RenderedPayloads {
     }
 
     /// The change of a token's number that a notification makes, as long as its number is not known; nil: none.
-    func badgeChange(of position: Int) -> BadgeChange? { maker.content.badgeChange(overrides: overrides(of: position)) }
+    func badgeChange(of position: Int) -> BadgeChange? { content.badgeChange(overrides: overrides(of: position)) }
 
     /// Gives a notification the number that its token has in Redis. One that sets the number has its own.
     func foundBadge(_ number: UInt32, of position: Int) {
@@ -107,7 +97,9 @@ final class RenderedPayloads {
 
     /// The maker of a notification's payload whose number is known later than those of its batch; nil: it has none.
     func latePayload(of position: Int) -> LatePayload? {
-        badgeChange(of: position).map { LatePayload(maker, variant(of: position), $0) }
+        badgeChange(of: position).map { change in
+            LatePayload(content: content, judged: judged, variant: variant(of: position), change: change)
+        }
     }
 
     private func variant(of position: Int) -> PayloadVariant {
@@ -117,24 +109,24 @@ final class RenderedPayloads {
         return PayloadVariant(language: languages[position], overrides: own)
     }
 
-    /// The place of a notification's payload. One of a token's own is there while its portion is sent.
-    func place(of position: Int) -> Place { ownPlace ?? places[languages[position]] }
+    /// The payload of a notification. One of a token's own is there while its portion is sent.
+    func payload(of position: Int) -> PreparedPayload { ownPayload ?? payloads[languages[position]] }
 
     /// Makes the payload of a portion, if it is of the tokens' own. It stays until ``end(_:)``.
     func begin(_ portion: PortionPlan.Portion, into arena: PayloadArena) throws(RecordRefusal) {
         guard portion.isOwn, let first = portion.positions.first else { return }
-        ownPlace = try render(variant(of: first), into: arena)
+        ownPayload = try render(variant(of: first), into: arena)
     }
 
     /// The portion was sent: its payload goes.
     func end(_ portion: PortionPlan.Portion, in arena: PayloadArena) {
-        if let ownPlace { arena.truncate(to: ownPlace.offset) }
-        ownPlace = nil
+        if let ownPayload { arena.truncate(to: ownPayload.offset) }
+        ownPayload = nil
     }
 
     /// Begins to find the order of sending. To be called when languages and numbers are known.
     func plan() -> PortionPlan {
-        PortionPlan(languages: languages, shared: places.count, hasOwn: !overrides.isEmpty)
+        PortionPlan(languages: languages, shared: payloads.count, hasOwn: !overrides.isEmpty)
     }
 
     /// Looks at the next tokens of a plan.
@@ -149,10 +141,10 @@ final class RenderedPayloads {
         }
     }
 
-    private func render(_ variant: PayloadVariant, into arena: PayloadArena) throws(RecordRefusal) -> Place {
-        let (payload, terms) = try maker.make(variant)
+    private func render(_ variant: PayloadVariant, into arena: PayloadArena) throws(RecordRefusal) -> PreparedPayload {
+        let (payload, terms) = try content.payload(language: variant.language, overrides: variant.overrides, by: judged)
         arena.reserve(payload.count).copyBytes(from: payload)
         let offset = arena.commit(payload.count)
-        return Place(offset: offset, bytes: payload.count, terms: terms)
+        return PreparedPayload(offset: offset, bytes: payload.count, terms: terms)
     }
 }

@@ -88,7 +88,7 @@ final class RereadRecord {
 
     private func judgePriority(over transport: EnvironmentSettings.Transport?) -> String {
         guard let request, request.isStructured else { return "" }
-        let pushType = transport == .http2 ? try? ProviderTerms.namedPushType(of: request) : nil
+        let pushType = transport == .http2 ? try? PushType.named(by: request) : nil
         content = try? StructuredContent(of: request, pushType)
         return content?.warning(for: nil) ?? ""
     }

@@ -102,16 +102,16 @@ final class Coalescing {
     func takes(_ index: Int, of record: PreparedRecord, in batch: PreparedBatch, _ lanes: TopicLanes) -> Bool {
         guard let coalescing = record.coalescing else { return false }
         let identity = identity(of: index, coalescing, in: batch)
-        let (payload, terms) = batch.content(of: index, in: record)
+        let content = batch.content(of: index, in: record)
         let request = WaitingRequest(
             reference: batch.reference(of: index, in: record),
             topic: record.topic,
             token: Array(batch.tokens[index]),
             checksum: batch.checksums[index],
-            payload: Array(payload),
-            expiration: record.expiration,
-            priority: terms.priority,
-            provider: terms.provider,
+            payload: Array(content.payload),
+            terms: content.terms,
+            expiration: content.expiration,
+            ids: content.ids,
             fingerprint: identity.fingerprint,
             stamp: identity.stamp,
             batch: batch.oldest,

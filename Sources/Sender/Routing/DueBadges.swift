@@ -122,8 +122,7 @@ final class DueBadges {
         do throws(RecordRefusal) {
             if let number, let (payload, terms) = try request.badge?.make(number: number) {
                 request.payload = payload
-                request.priority = terms.priority
-                request.provider = terms.provider
+                request.terms = terms
             }
             leave(request)
         } catch {

@@ -81,7 +81,7 @@ final class Routing {
     private func route(_ record: PreparedRecord, _ route: inout BatchRoute) -> Bool {
         let (batch, notifications) = (route.batch, record.notifications)
         guard let rendered = record.rendered else {
-            let most = Self.mostAtOnce(of: record, payloadBytes: record.payloadBytes)
+            let most = Self.mostAtOnce(of: record, payloadBytes: record.payload.bytes)
             while route.done < notifications.count {
                 guard workLeft > 0 else { return false }
                 let part = notifications.dropFirst(route.done).prefix(most)
@@ -153,18 +153,12 @@ final class Routing {
         _ batch: PreparedBatch
     ) {
         guard let first = notifications.first else { return }
-        let (payload, terms) = batch.content(of: first, in: record)
-        workLeft -= notifications.count * Self.work(of: record, payloadBytes: payload.count)
+        let content = batch.content(of: first, in: record)
+        workLeft -= notifications.count * Self.work(of: record, payloadBytes: content.payload.count)
         let lanes = gateway.lanes(of: record.topic)
         let hasRefused = !record.isBroadcast && hasRefused(of: record.topic)
         let isProbed = lanes.sending != .all
         let hasTroubled = !lanes.troubled.isEmpty
-        let content = NotificationContent(
-            payload: payload,
-            expiration: record.expiration,
-            priority: terms.priority,
-            provider: terms.provider
-        )
         var writer = NotificationWriter(to: lanes, content, isLone: notifications.count == 1)
         var sent = 0
         if batch.isWithoutState { record.feed.sentWithoutState.mark(record.number) }
@@ -226,11 +220,10 @@ final class Routing {
     /// Sends a coalesced request. Findings since its arrival count.
     func send(_ request: WaitingRequest) {
         guard let feed = feeds[request.reference.assignment], feed.partition.phase == .active else { return }
-        let isBroadcast = request.provider?.isBroadcast ?? false
         let wasRefused = request.token.withUnsafeBytes { token in
             isRefused(token, request.checksum, of: request.topic)
         }
-        if wasRefused, !isBroadcast {
+        if wasRefused, !request.terms.isBroadcast {
             return outcomes.silence(request.reference, .invalid)
         }
         if request.expiration != 0, Int64(request.expiration) < unixMilliseconds() / 1000 {
@@ -242,9 +235,9 @@ final class Routing {
             request.payload.withUnsafeBytes { payload in
                 let content = NotificationContent(
                     payload: payload,
+                    terms: request.terms,
                     expiration: request.expiration,
-                    priority: request.priority,
-                    provider: request.provider
+                    ids: request.ids
                 )
                 var writer = NotificationWriter(to: lanes, content, isLone: true)
                 writer.append(request.reference, token: token, checksum: request.checksum)

@@ -1,5 +1,5 @@
-import APNsProtocol
 import PipelineCore
+import RequestRules
 
 /// A notification that waits for newer ones of its coalescing key. It has bytes of its own, because it may wait for
 /// long.
@@ -11,12 +11,11 @@ struct WaitingRequest {
     /// CRC-32 of the token.
     var checksum: UInt32
     var payload: [UInt8]
+    var terms: DeliveryTerms
     /// UNIX seconds; 0: do not store.
     var expiration: UInt32
-    /// Of the binary interface.
-    var priority: NotificationPriority
-    /// Of the provider API; nil: the topic's environment has the binary interface.
-    var provider: ProviderFields?
+    /// See ``PreparedRecord/ids``.
+    var ids: NotificationIDs?
     /// Fingerprint of token and coalescing key.
     var fingerprint: RequestFingerprint
     var stamp: Coalescer.Stamp

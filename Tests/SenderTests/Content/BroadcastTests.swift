@@ -39,10 +39,9 @@ struct BroadcastTests {
         #expect(batch.positions == [0])
         #expect(String(decoding: batch.tokens[0], as: UTF8.self) == Self.channel)
         #expect(batch.checksums == [CRC32.checksum(batch.tokens[0])])
-        let record = try #require(batch.records.first)
-        #expect(record.isBroadcast)
-        #expect(record.provider?.pushType == .liveactivity)
-        #expect(record.provider?.priority == .immediate)
+        #expect(batch.records.first?.isBroadcast == true)
+        let content = try batch.streamContent()
+        #expect(content.pushType == .liveactivity && content.priority == .immediate)
     }
 
     @Test("A request to tokens is no broadcast")
@@ -74,7 +73,7 @@ struct BroadcastTests {
     @Test("A broadcast has the push type of Live Activities, named or not, and no other")
     func pushType() throws {
         let bench = IntakeBench()
-        #expect(try take(bench) { $0.pushType = "liveactivity" }?.records.first?.provider?.pushType == .liveactivity)
+        #expect(try take(bench) { $0.pushType = "liveactivity" }?.streamContent().pushType == .liveactivity)
         for name in ["alert", "LiveActivity"] { #expect(try take(bench) { $0.pushType = name } == nil) }
         #expect(bench.letters.count == 2 && bench.letters.allSatisfy { $0.hasPrefix("push-type-invalid: ") })
     }
@@ -153,19 +152,8 @@ struct BroadcastTests {
                 $0.priority = 5
             }
         )
-        let record = try #require(batch.records.first)
-        let provider = try #require(record.provider)
-        let content = StreamContent(
-            NotificationContent(
-                payload: batch.content(of: record.notifications.lowerBound, in: record).payload,
-                expiration: record.expiration,
-                priority: record.priority,
-                provider: provider
-            ),
-            provider,
-            bundleID: IntakeBench.bundleID
-        )
-        let id = provider.ids.id(token: batch.tokens[0], index: 0)
+        let content = try batch.streamContent()
+        let id = content.ids.id(token: batch.tokens[0], index: 0)
         let request = StreamRequest(
             content: content,
             token: batch.tokens[0],

@@ -73,22 +73,14 @@ struct BroadcastLaneTests {
 
         /// Appends the only notification of a request that the intake made.
         func append(_ batch: PreparedBatch, record number: UInt32) throws {
-            let record = try #require(batch.records.first)
-            let provider = try #require(record.provider)
-            let content = NotificationContent(
-                payload: batch.content(of: record.notifications.lowerBound, in: record).payload,
-                expiration: record.expiration,
-                priority: record.priority,
-                provider: provider
-            )
-            let contentNumber = lane.beginContent(StreamContent(content, provider, bundleID: Self.bundleID))
+            let content = lane.beginContent(try batch.streamContent(bundleID: Self.bundleID))
             lane.append(
                 NotificationReference(assignment: 1, record: number, token: 0),
                 token: batch.tokens[0],
                 checksum: batch.checksums[0],
-                content: contentNumber
+                content: content
             )
-            lane.endContent(contentNumber)
+            lane.endContent(content)
         }
 
         /// Sends the next notification that may go; nil: none may.

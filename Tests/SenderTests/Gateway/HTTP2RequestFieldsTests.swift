@@ -16,16 +16,10 @@ struct HTTP2RequestFieldsTests {
     }
 
     private func content() throws -> StreamContent {
-        let batch = try #require(try IntakeBench().take { $0.collapseID = "score" })
-        let record = try #require(batch.records.first)
-        let provider = try #require(record.provider)
-        let content = NotificationContent(
-            payload: batch.content(of: record.notifications.lowerBound, in: record).payload,
-            expiration: 2_000_000_000,
-            priority: record.priority,
-            provider: provider
-        )
-        return StreamContent(content, provider, bundleID: "com.example.news")
+        try IntakeBench().content {
+            $0.collapseID = "score"
+            $0.expiration = 2_000_000_000
+        }
     }
 
     /// The bytes of the blocks of fields of so many requests, each to another token, and the table's size after each.

@@ -111,10 +111,9 @@ final class IntakeBench {
     /// Memory of the records taken in and not done, by the ledger's measure.
     var ledgerBytes: Int { feed.ledger.frontier.bytes }
 
-    /// The fields of a request that is sent.
-    func fields(_ fill: (inout PushSendRequest) -> Void) throws -> ProviderFields {
-        let batch = try #require(try take(fill), "\(letters)")
-        return try #require(batch.records.first?.provider)
+    /// The content of a request that is sent over HTTP/2.
+    func content(_ fill: (inout PushSendRequest) -> Void) throws -> StreamContent {
+        try #require(try take(fill), "\(letters)").streamContent()
     }
 
     /// Reason and detail of the dead letters.
@@ -122,5 +121,12 @@ final class IntakeBench {
         producer.messages(of: "push.dead-letters").map {
             "\($0.header("reason") ?? ""): \($0.header("detail") ?? "")"
         }
+    }
+}
+
+extension PreparedBatch {
+    /// The content of the first notification, as it goes over HTTP/2.
+    func streamContent(bundleID: String = IntakeBench.bundleID) throws -> StreamContent {
+        StreamContent(content(of: 0, in: try #require(records.first)), bundleID: bundleID)
     }
 }

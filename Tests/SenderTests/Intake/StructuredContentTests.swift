@@ -1,6 +1,8 @@
+import APNsProtocol
 import BelfrySupport
 import Foundation
 import PushSchemas
+import RequestRules
 import Testing
 
 @testable import Sender
@@ -42,21 +44,23 @@ struct StructuredContentTests {
     }
 
     private func payloads(_ batch: PreparedBatch) throws -> [String] {
-        try contents(batch) { payload, _ in String(decoding: payload, as: UTF8.self) }
+        try contents(batch) { String(decoding: $0.payload, as: UTF8.self) }
     }
 
-    private func terms(_ batch: PreparedBatch) throws -> [ContentTerms] { try contents(batch) { _, terms in terms } }
+    /// The terms of a payload over HTTP/2.
+    private static func terms(_ pushType: PushType, _ priority: ProviderPriority) -> DeliveryTerms {
+        .http2(pushType: pushType, priority: priority, collapseID: [], isBroadcast: false)
+    }
+
+    private func terms(_ batch: PreparedBatch) throws -> [DeliveryTerms] { try contents(batch) { $0.terms } }
 
     /// By position, a value of what each notification is sent with.
     private func contents<Value>(
         _ batch: PreparedBatch,
-        _ value: (UnsafeRawBufferPointer, ContentTerms) -> Value
+        _ value: (NotificationContent) -> Value
     ) throws -> [Value] {
         let record = try #require(batch.records.first)
-        func content(at index: Int) -> Value {
-            let (payload, terms) = batch.content(of: index, in: record)
-            return value(payload, terms)
-        }
+        func content(at index: Int) -> Value { value(batch.content(of: index, in: record)) }
         guard let rendered = record.rendered else { return record.notifications.map(content(at:)) }
         var found: [Int: Value] = [:]
         for portion in rendered.allPortions(checksums: batch.checksums[...]) {
@@ -167,10 +171,9 @@ struct StructuredContentTests {
     func priority() throws {
         for priority in [0, 10] as [UInt32] {
             let binary = try batch(IntakeBench(.binary), priority: priority) { $0.contentAvailable = true }
-            #expect(binary?.records.first?.priority == .powerSaving)
-            let fields = try batch(IntakeBench(), priority: priority) { $0.contentAvailable = true }
-            #expect(fields?.records.first?.provider?.priority == .powerSaving)
-            #expect(fields?.records.first?.provider?.pushType == .background)
+            #expect(binary?.records.first?.payload.terms == .binary(.powerSaving))
+            let http2 = try batch(IntakeBench(), priority: priority) { $0.contentAvailable = true }
+            #expect(http2?.records.first?.payload.terms == Self.terms(.background, .powerSaving))
         }
     }
 
@@ -187,10 +190,10 @@ struct StructuredContentTests {
                 find("de", of: 1, in: batch)
                 return batch
             }
-            #expect(try terms(batch(.binary)).map(\.priority) == [.powerSaving, .immediate, .immediate, .powerSaving])
-            let fields = try terms(batch(.http2)).map(\.provider)
-            #expect(fields.map(\.?.priority) == [.powerSaving, .immediate, .immediate, .powerSaving])
-            #expect(fields.map(\.?.pushType) == [.background, .alert, .alert, .background])
+            let priorities = [.powerSaving, .immediate, .immediate, .powerSaving] as [NotificationPriority]
+            #expect(try terms(batch(.binary)) == priorities.map(DeliveryTerms.binary))
+            let (wakes, shows) = (Self.terms(.background, .powerSaving), Self.terms(.alert, .immediate))
+            #expect(try terms(batch(.http2)) == [wakes, shows, shows, wakes])
         }
     }
 

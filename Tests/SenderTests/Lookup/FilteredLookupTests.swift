@@ -5,6 +5,7 @@ import NIOEmbedded
 import PipelineCore
 import PushSchemas
 import RedisClient
+import RequestRules
 import Testing
 
 @testable import PipelineTestSupport
@@ -116,11 +117,11 @@ struct FilteredLookupTests {
             return taken
         }
 
-        /// - Parameter provider: of all records.
+        /// - Parameter terms: of all records.
         func batch(
             of tokens: [(topic: Int, token: UInt8)],
             number: UInt64 = 1,
-            provider: ProviderFields? = nil
+            terms: DeliveryTerms = .binary(.immediate)
         ) -> PreparedBatch {
             let batch = PreparedBatch(source: KafkaBatch([]), number: number)
             for (topic, token) in tokens {
@@ -131,11 +132,8 @@ struct FilteredLookupTests {
                         topic: topics[topic],
                         number: 0,
                         expiration: 0,
-                        priority: .immediate,
-                        payloadOffset: 0,
-                        payloadBytes: 0,
-                        notifications: batch.count..<batch.count,
-                        provider: provider
+                        payload: PreparedPayload(offset: 0, bytes: 0, terms: terms),
+                        notifications: batch.count..<batch.count
                     ),
                     tokens: 1
                 )
@@ -184,8 +182,8 @@ struct FilteredLookupTests {
             $0.expiration = 0
             $0.priority = 10
         }
-        let provider = try #require(broadcast?.records.first?.provider)
-        #expect(bench.ask(for: bench.batch(of: [(0, 1), (0, 2)], provider: provider)) == 0)
+        let terms = try #require(broadcast?.records.first?.payload.terms)
+        #expect(bench.ask(for: bench.batch(of: [(0, 1), (0, 2)], terms: terms)) == 0)
         #expect(bench.lookup.takeKnown() != nil)
         #expect(bench.asked(for: 1, 2) == 2)
     }

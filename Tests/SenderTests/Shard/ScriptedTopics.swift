@@ -58,15 +58,8 @@ final class ScriptedTopics: GatewayConnectors, StreamDelegate {
 
     /// Appends notifications, each to a token of its own.
     func append(_ count: Int, to lane: StreamLane) throws {
-        let batch = try IntakeBench().take { _ in }
-        guard let batch, let record = batch.records.first, let provider = record.provider else { return }
-        let content = NotificationContent(
-            payload: batch.content(of: record.notifications.lowerBound, in: record).payload,
-            expiration: 0,
-            priority: record.priority,
-            provider: provider
-        )
-        let number = lane.beginContent(StreamContent(content, provider, bundleID: lane.topic.bundleID))
+        guard let batch = try IntakeBench().take({ _ in }) else { return }
+        let number = lane.beginContent(try batch.streamContent(bundleID: lane.topic.bundleID))
         for _ in 0..<count {
             records += 1
             let token = withUnsafeBytes(of: records, Array.init) + [UInt8](repeating: 1, count: 28)

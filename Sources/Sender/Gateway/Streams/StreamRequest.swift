@@ -1,6 +1,7 @@
 import APNsProtocol
 import NIOCore
 import PipelineCore
+import RequestRules
 
 /// The part of a request of the provider API that is the same for all tokens of a record.
 final class StreamContent {
@@ -18,14 +19,17 @@ final class StreamContent {
     /// The payload, shared by all streams that carry it.
     let body: ByteBuffer
 
-    init(_ content: NotificationContent, _ fields: ProviderFields, bundleID: String) {
-        topic = fields.pushType.topic(bundle: bundleID)
-        broadcastPath = fields.isBroadcast ? BroadcastPath.broadcast(bundle: bundleID).text : nil
-        pushType = fields.pushType
-        priority = fields.priority
+    init(_ content: NotificationContent, bundleID: String) {
+        guard case .http2(let pushType, let priority, let collapseID, let isBroadcast) = content.terms,
+            let ids = content.ids
+        else { preconditionFailure("a request of an environment with HTTP/2 is judged for it, and has ids") }
+        topic = pushType.topic(bundle: bundleID)
+        broadcastPath = isBroadcast ? BroadcastPath.broadcast(bundle: bundleID).text : nil
+        self.pushType = pushType
+        self.priority = priority
         expiration = content.expiration
-        collapseID = fields.collapseID
-        ids = fields.ids
+        self.collapseID = collapseID
+        self.ids = ids
         body = ByteBuffer(bytes: content.payload)
     }
 }

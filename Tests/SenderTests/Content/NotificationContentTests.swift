@@ -5,14 +5,15 @@ import Logging
 import PipelineCore
 import PushSchemas
 import PushTopics
+import RequestRules
 import Testing
 
 @testable import KafkaClient
 @testable import Sender
 
-/// Fields of requests that only the provider API takes, from the record to the connections.
+/// The part of a record's notifications that is the same for all tokens, from the record to the connections.
 @Suite("Requests over HTTP/2")
-struct ProviderFieldsTests {
+struct NotificationContentTests {
     private static let background = Data(#"{"aps":{"content-available":1}}"#.utf8)
 
     // MARK: Push types
@@ -20,10 +21,10 @@ struct ProviderFieldsTests {
     @Test("The push type is the one that the request names, or inferred from its payload")
     func pushTypes() throws {
         let bench = IntakeBench()
-        #expect(try bench.fields { _ in }.pushType == .alert)
-        #expect(try bench.fields { $0.payload = Self.background }.pushType == .background)
+        #expect(try bench.content { _ in }.pushType == .alert)
+        #expect(try bench.content { $0.payload = Self.background }.pushType == .background)
         for pushType in PushType.allCases {
-            #expect(try bench.fields { $0.pushType = pushType.rawValue }.pushType == pushType)
+            #expect(try bench.content { $0.pushType = pushType.rawValue }.pushType == pushType)
         }
     }
 
@@ -54,7 +55,7 @@ struct ProviderFieldsTests {
                 $0.payload = payload(bytes)
                 $0.pushType = voip
             }
-            #expect(batch?.records.first?.payloadBytes == bytes)
+            #expect(batch?.records.first?.payload.bytes == bytes)
         }
         let longer = try bench.take {
             $0.payload = payload(5121)
@@ -69,9 +70,9 @@ struct ProviderFieldsTests {
     @Test("Without a priority the push type's default holds")
     func defaultPriority() throws {
         let bench = IntakeBench()
-        #expect(try bench.fields { _ in }.priority == .immediate)
-        #expect(try bench.fields { $0.pushType = "background" }.priority == .powerSaving)
-        #expect(try bench.fields { $0.payload = Self.background }.priority == .powerSaving)
+        #expect(try bench.content { _ in }.priority == .immediate)
+        #expect(try bench.content { $0.pushType = "background" }.priority == .powerSaving)
+        #expect(try bench.content { $0.payload = Self.background }.priority == .powerSaving)
     }
 
     @Test("A priority that the named push type does not allow is a dead letter that says which are")
@@ -94,24 +95,24 @@ struct ProviderFieldsTests {
         for (number, priority) in [(10, .immediate), (5, .powerSaving), (1, .neverWaking)]
             as [(UInt32, ProviderPriority)]
         {
-            let fields = try bench.fields {
+            let content = try bench.content {
                 $0.pushType = "widgets"
                 $0.priority = number
             }
-            #expect(fields.priority == priority)
+            #expect(content.priority == priority)
         }
     }
 
     @Test("To an inferred push type the priority is fitted")
     func priorityOfInferredType() throws {
         let bench = IntakeBench()
-        let fields = try bench.fields {
+        let content = try bench.content {
             $0.payload = Self.background
             $0.priority = 10
         }
-        #expect(fields.pushType == .background && fields.priority == .powerSaving)
-        #expect(try bench.fields { $0.priority = 1 }.priority == .powerSaving)
-        #expect(try bench.fields { $0.priority = 10 }.priority == .immediate)
+        #expect(content.pushType == .background && content.priority == .powerSaving)
+        #expect(try bench.content { $0.priority = 1 }.priority == .powerSaving)
+        #expect(try bench.content { $0.priority = 10 }.priority == .immediate)
     }
 
     // MARK: Collapse ids
@@ -119,9 +120,9 @@ struct ProviderFieldsTests {
     @Test("A collapse id of 1 to 64 bytes is taken as it is; without one there is none")
     func collapseIDs() throws {
         let bench = IntakeBench()
-        #expect(try bench.fields { _ in }.collapseID.isEmpty)
+        #expect(try bench.content { _ in }.collapseID.isEmpty)
         for id in ["s", "score of match 7", String(repeating: "x", count: 64), "größe"] {
-            #expect(try bench.fields { $0.collapseID = id }.collapseID == Array(id.utf8))
+            #expect(try bench.content { $0.collapseID = id }.collapseID == Array(id.utf8))
         }
     }
 
@@ -141,7 +142,7 @@ struct ProviderFieldsTests {
         let bench = IntakeBench()
         let token = [UInt8](repeating: 1, count: 32)
         for (offset, requestID) in [(7, "a"), (8, "a"), (9, "")] as [(Int64, String)] {
-            let fields = try bench.fields { $0.requestID = requestID }
+            let content = try bench.content { $0.requestID = requestID }
             let expected = Array(IntakeBench.requests.utf8).withUnsafeBytes { name in
                 Array(requestID.utf8).withUnsafeBytes {
                     NotificationIDs(kafkaTopic: name, partition: 3, offset: offset, requestID: $0)
@@ -149,13 +150,13 @@ struct ProviderFieldsTests {
             }
             token.withUnsafeBytes { token in
                 for index in 0..<3 as Range<UInt32> {
-                    #expect(fields.ids.id(token: token, index: index) == expected.id(token: token, index: index))
+                    #expect(content.ids.id(token: token, index: index) == expected.id(token: token, index: index))
                 }
             }
         }
     }
 
-    @Test("A request that waits to be coalesced keeps its fields")
+    @Test("A request that waits to be coalesced keeps its terms and ids")
     func waiting() throws {
         let bench = CoalescingBench {
             let place = HostPort(host: "nowhere", port: 1)
@@ -168,7 +169,8 @@ struct ProviderFieldsTests {
         bench.group.cachedEnd = 0
         try bench.bring((1, "score"), (2, "score"))
         bench.wait(milliseconds: 3000)
-        #expect(due.map(\.provider?.pushType) == [.alert, .alert])
+        let terms = DeliveryTerms.http2(pushType: .alert, priority: .immediate, collapseID: [], isBroadcast: false)
+        #expect(due.map(\.terms) == [terms, terms])
         for (offset, request) in due.enumerated() {
             let ids = Array("push.requests".utf8).withUnsafeBytes { name in
                 NotificationIDs(
@@ -179,7 +181,7 @@ struct ProviderFieldsTests {
                 )
             }
             request.token.withUnsafeBytes { token in
-                #expect(request.provider?.ids.id(token: token, index: 0) == ids.id(token: token, index: 0))
+                #expect(request.ids?.id(token: token, index: 0) == ids.id(token: token, index: 0))
             }
         }
     }
@@ -195,8 +197,8 @@ struct ProviderFieldsTests {
             $0.priority = 5
         }
         let record = try #require(batch?.records.first)
-        #expect(record.provider == nil && record.priority == .powerSaving)
-        #expect(try bench.take { _ in }?.records.first?.priority == .immediate)
+        #expect(record.payload.terms == .binary(.powerSaving) && record.ids == nil)
+        #expect(try bench.take { _ in }?.records.first?.payload.terms == .binary(.immediate))
         #expect(bench.letters.isEmpty)
     }
 
@@ -208,7 +210,7 @@ struct ProviderFieldsTests {
                 $0.payload = Self.background
                 $0.priority = number
             }
-            #expect(batch?.records.first?.priority == .powerSaving)
+            #expect(batch?.records.first?.payload.terms == .binary(.powerSaving))
         }
         #expect(bench.letters.isEmpty)
     }
