@@ -9,7 +9,8 @@ import PushTopics
 /// A topic without credit, or one that does not work, is passed over by the live reader and fed again by the catch-up
 /// reader. Bound to the shard's event loop.
 final class RecordAdmission {
-    private let classifier: Classifier
+    private let directory: TopicDirectory
+    private let memo = NotificationMemo()
     /// Nil: it is not watched that records lie in the partitions of their keys.
     private let placement: KeyPlacement?
     private let intake: Intake
@@ -24,7 +25,7 @@ final class RecordAdmission {
         memory: ShardMemory,
         maxUncommitted: Int
     ) {
-        classifier = Classifier(directory: directory)
+        self.directory = directory
         self.placement = placement
         self.intake = intake
         self.memory = memory
@@ -63,7 +64,7 @@ final class RecordAdmission {
     /// The lagging feed needs more records: it has used up half of its allowance.
     func wants(_ feed: TopicFeed) -> Bool {
         // Read again, its records get cursors of their own.
-        guard feed.hash != .others else { return classifier.directory.looksAtOthers }
+        guard feed.hash != .others else { return directory.looksAtOthers }
         guard admits(feed) else { return wantsDiscarded(feed) }
         guard feed.account.feeding == .all else { return true }
         return hasHalf(feed) && (feed.account.pace?.isHalfFull ?? true || isBeingRead(feed))
@@ -90,8 +91,8 @@ final class RecordAdmission {
     }
 
     /// An operator has discarded the record.
-    private func isDiscarded(_ message: KafkaMessageView, _ found: Classifier.Found) -> Bool {
-        guard case .topic(let found) = found, let discard = found.account.topic?.control.discard else { return false }
+    private func isDiscarded(_ message: KafkaMessageView, _ found: FoundTopic) -> Bool {
+        guard case .success(let found) = found, let discard = found.account.topic?.control.discard else { return false }
         return discard.covers(
             partition: message.partition,
             offset: message.offset,
@@ -109,7 +110,7 @@ final class RecordAdmission {
         partition.moveLive(to: offset + 1)
         do throws(RecordRefusal) {
             let request = try decode(message)
-            let found = classifier.findTopic(of: message, environment: request.environment, salt: partition.salt)
+            let found = findTopic(of: message, request.environment, in: partition)
             // Records below that were read before the commit.
             if let placement, offset >= partition.doneBelow { look(at: message, found, placement) }
             let feed = feed(of: found, message, request.environment, in: partition, isBehind: false)
@@ -123,8 +124,8 @@ final class RecordAdmission {
         }
     }
 
-    private func look(at message: KafkaMessageView, _ found: Classifier.Found, _ placement: KeyPlacement) {
-        guard case .topic(let found) = found, let topic = found.account.topic else { return }
+    private func look(at message: KafkaMessageView, _ found: FoundTopic, _ placement: KeyPlacement) {
+        guard case .success(let found) = found, let topic = found.account.topic else { return }
         placement.look(
             message.key,
             of: topic,
@@ -209,7 +210,7 @@ final class RecordAdmission {
         let feed: TopicFeed
         do throws(RecordRefusal) {
             let request = try decode(message)
-            let found = classifier.findTopic(of: message, environment: request.environment, salt: partition.salt)
+            let found = findTopic(of: message, request.environment, in: partition)
             feed = self.feed(of: found, message, request.environment, in: partition, isBehind: true)
             let isDiscarded = isDiscarded(message, found)
             guard takesBehind(message, in: feed, from: start, &left, isDiscarded: isDiscarded) else { return }
@@ -235,7 +236,7 @@ final class RecordAdmission {
         }
         guard message.offset <= gap.last else { return false }
         guard admits(feed) || isDiscarded && admitsDiscarded(feed) else {
-            if feed.hash == .others { classifier.directory.stopLookingAtOthers() }
+            if feed.hash == .others { directory.stopLookingAtOthers() }
             // Everything of the feed before this record was fed.
             feed.fed(upTo: message.offset)
             if !isDiscarded { feed.keptAt = message.offset }
@@ -256,7 +257,7 @@ final class RecordAdmission {
     /// Keys do not lead to the feed's hash. The bundle of a topic of the commit is not known before its first record,
     /// and its environment may be configured no longer.
     private func isUnknown(_ feed: TopicFeed) -> Bool {
-        feed.account.topic == nil && feed.account !== classifier.directory.others
+        feed.account.topic == nil && feed.account !== directory.others
     }
 
     private func mayBeBehind(
@@ -270,39 +271,52 @@ final class RecordAdmission {
         }
         if isBehind(.refused) || isBehind(.others) { return true }
         guard let parsed = try? RecordKeyView(parsing: key) else { return false }
-        return classifier.directory.hasHash(ofBundle: parsed.bundleID, salt: partition.salt, where: isBehind)
+        return directory.hasHash(ofBundle: parsed.bundleID, salt: partition.salt, where: isBehind)
     }
 
     // MARK: Both
 
+    /// Decodes a request, to be handed down and never wrapped: it is large, and each copy costs more than a tenth of
+    /// reading it.
     private func decode(_ message: KafkaMessageView) throws(RecordRefusal) -> SendRequestView {
         var isInPlace = false
         defer { if !isInPlace { intake.countDecoding(message) } }
-        let request = try classifier.decode(message)
+        let request = try message.request(memo: memo)
         isInPlace = !request.ownsStorage
         return request
     }
 
+    /// The topic of a record, or the reason why all of it becomes dead letters.
+    private typealias FoundTopic = Result<TopicDirectory.Found, RecordRefusal>
+
+    private func findTopic(
+        of message: KafkaMessageView,
+        _ environment: UnsafeRawBufferPointer,
+        in partition: PartitionAssignment
+    ) -> FoundTopic {
+        FoundTopic { () throws(RecordRefusal) in
+            try directory.find(key: message.key, environment: environment, salt: partition.salt)
+        }
+    }
+
     private func feed(
-        of found: Classifier.Found,
+        of found: FoundTopic,
         _ message: KafkaMessageView,
         _ environment: UnsafeRawBufferPointer,
         in partition: PartitionAssignment,
         isBehind: Bool
     ) -> TopicFeed {
+        // Of the topic that the record names; nil: it names none.
+        var hash: TopicHash? { TopicDirectory.hash(key: message.key, environment: environment, salt: partition.salt) }
         switch found {
-        case .refused(_, let hash?):
-            return partition.feed(ofRefused: hash, account: classifier.directory.refused)
-        case .refused(_, nil):
-            return feedOfUndecodable(message, in: partition, isBehind: isBehind)
-        case .topic(let topic):
+        case .failure:
+            guard let hash else { return feedOfUndecodable(message, in: partition, isBehind: isBehind) }
+            return partition.feed(ofRefused: hash, account: directory.refused)
+        case .success(let topic):
             if topic.shard != nil, !topic.account.hasShards { topic.account.hasShards = true }
             guard topic.hash != .others else {
                 // A bundle that once had a cursor of its own keeps it.
-                let salt = partition.salt
-                guard let hash = TopicDirectory.hash(key: message.key, environment: environment, salt: salt) else {
-                    preconditionFailure("the key has named a bundle")
-                }
+                guard let hash else { preconditionFailure("the key has named a bundle") }
                 let known = partition.feeds[hash]
                 return known.map { partition.claim($0, for: topic.account) }
                     ?? partition.overflow(hash, account: topic.account)
@@ -317,14 +331,10 @@ final class RecordAdmission {
         in partition: PartitionAssignment,
         isBehind: Bool
     ) -> TopicFeed {
-        partition.feed(
-            ofUndecodableAt: message.offset,
-            isBehind: isBehind,
-            account: classifier.directory.refused
-        ) { feed in
+        partition.feed(ofUndecodableAt: message.offset, isBehind: isBehind, account: directory.refused) { feed in
             guard !isUnknown(feed) else { return true }
             guard let parsed = try? RecordKeyView(parsing: message.key) else { return false }
-            return classifier.directory.hasHash(ofBundle: parsed.bundleID, salt: partition.salt) { $0 == feed.hash }
+            return directory.hasHash(ofBundle: parsed.bundleID, salt: partition.salt) { $0 == feed.hash }
         }
     }
 
@@ -332,14 +342,14 @@ final class RecordAdmission {
         _ message: KafkaMessageView,
         at index: Int,
         _ request: SendRequestView,
-        _ found: Classifier.Found,
+        _ found: FoundTopic,
         of feed: TopicFeed,
         isDiscarded: Bool
     ) {
         switch found {
-        case .refused(let refusal, _):
+        case .failure(let refusal):
             intake.refuse(message, at: index, of: feed, tokens: request.tokenCount, report: request.report, refusal)
-        case .topic(let found):
+        case .success(let found):
             // Of the record, not of the feed, which topics with one hash share.
             guard let topic = found.account.topic else { preconditionFailure("nothing is fed without a topic") }
             guard !isDiscarded || intake.mustAsk(request) else {

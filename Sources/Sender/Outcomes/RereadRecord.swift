@@ -31,9 +31,7 @@ final class RereadRecord {
         self.batch = batch
         message = batch[index]
         bundleID = (try? RecordKey(parsing: message.key))?.bundleID ?? ""
-        request =
-            (try? message.checkSize()) != nil
-            ? try? SendRequestView(decoding: message.value, as: message.contentType) : nil
+        request = try? message.request()
         traceHeaders = message.traceHeaders
     }
 
