@@ -230,7 +230,11 @@ final class Lookup {
 
     private func look(up indices: [Int], of entry: Entry, _ table: TokenTable) {
         let batch = entry.batch
-        let lookUps = table.lookUps(for: TokenStates(of: entry, for: self), capacity: indices.count)
+        // Until the last answer this keeps the entry, whose batch keeps the tokens' bytes, and the stage: when that is
+        // closed the client answers what is open.
+        let lookUps = table.lookUps(capacity: indices.count) { answer, index in
+            self.tokenStateArrived(answer, of: entry, index)
+        }
         // Each look at a column of the batch would count references to it.
         let (tokens, rows, records) = (batch.tokens, batch.rows, batch.records)
         table.together {
@@ -289,27 +293,7 @@ final class Lookup {
 
     // MARK: Answers
 
-    /// Takes the states of tokens that were asked for together. Until the last answer it keeps the entry, whose batch
-    /// keeps the tokens' bytes, and the stage: when that is closed the client answers what is open.
-    private final class TokenStates: TokenReader {
-        private let entry: Entry
-        private let lookup: Lookup
-
-        init(of entry: Entry, for lookup: Lookup) {
-            self.entry = entry
-            self.lookup = lookup
-        }
-
-        func read(_ result: Result<UnsafeRawBufferPointer?, RedisError>, ofToken index: Int) {
-            lookup.tokenStateArrived(result, of: entry, index)
-        }
-    }
-
-    private func tokenStateArrived(
-        _ result: Result<UnsafeRawBufferPointer?, RedisError>,
-        of entry: Entry,
-        _ index: Int
-    ) {
+    private func tokenStateArrived(_ result: TokenLookUps.Answer, of entry: Entry, _ index: Int) {
         let batch = entry.batch
         var topic: Topic { batch.records[Int(batch.rows[index])].topic }
         switch result {

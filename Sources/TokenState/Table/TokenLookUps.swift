@@ -1,26 +1,19 @@
 import PushTopics
 import RedisClient
 
-/// Takes the answers to look-ups and tells them apart by number.
-package protocol TokenReader: AnyObject {
-    /// Called once for each look-up; possibly before its `add` returns.
-    ///
-    /// - Parameters:
-    ///   - result: the ``TokenRecord``'s bytes, valid during the call; nil: the token is unknown.
-    ///   - number: given with the look-up.
-    func read(_ result: Result<UnsafeRawBufferPointer?, RedisError>, ofToken number: Int)
-}
-
 /// Look-ups of one batch of tokens: they share one receiver of Redis' replies and a row of memory, so that a look-up
 /// costs no allocation.
 ///
 /// A look-up takes one round trip, and one command if the token is known; see ``DirectoryQuestions``. Bound to the
 /// event loop of its ``TokenTable``; kept by the commands under way.
 package final class TokenLookUps: RedisReceiver {
+    /// The ``TokenRecord``'s bytes, valid during the call; nil: the token is unknown.
+    package typealias Answer = Result<UnsafeRawBufferPointer?, RedisError>
+
     private struct LookUp {
         let token: UnsafeRawBufferPointer
         let place: TokenPlace
-        /// The reader's number.
+        /// Given with the look-up.
         let number: Int
         /// The position of its space in `spaces`.
         let space: Int
@@ -35,14 +28,14 @@ package final class TokenLookUps: RedisReceiver {
     private let table: TokenTable
     private let redis: any RedisPipeline
     private let layout: TokenLayout?
-    private let reader: any TokenReader
+    private let onAnswer: (Answer, _ number: Int) -> Void
     private var lookUps: [LookUp] = []
     /// The spaces of the look-ups. Neighbours mostly share theirs, and then count one reference to it.
     private var spaces: [TokenTable.Space] = []
 
-    init(_ table: TokenTable, for reader: any TokenReader, capacity: Int) {
+    init(_ table: TokenTable, capacity: Int, _ onAnswer: @escaping (Answer, _ number: Int) -> Void) {
         self.table = table
-        self.reader = reader
+        self.onAnswer = onAnswer
         redis = table.redis
         layout = table.layout
         lookUps.reserveCapacity(capacity)
@@ -51,14 +44,14 @@ package final class TokenLookUps: RedisReceiver {
     /// Reads a token's record, by questions of one key each (`RedisPipeline+Buckets.swift`).
     ///
     /// - Parameters:
-    ///   - token: must stay valid until the reader has the answer.
-    ///   - number: names the look-up to the reader.
+    ///   - token: must stay valid until the answer is there, which may be before the call returns.
+    ///   - number: names the look-up in the answer.
     package func add(
         _ token: UnsafeRawBufferPointer,
         in space: TokenTable.Space,
         number: Int
     ) {
-        guard let layout else { return reader.read(.failure(TokenTable.unknownPlace), ofToken: number) }
+        guard let layout else { return onAnswer(.failure(TokenTable.unknownPlace), number) }
         let place = layout.place(of: token)
         if spaces.last !== space { spaces.append(space) }
         let lookUp = LookUp(
@@ -102,11 +95,11 @@ package final class TokenLookUps: RedisReceiver {
             let (space, tag) = (spaces[lookUps[position].space], lookUps[position].place.tag)
             // Mostly it is so already, and to read costs less than to write.
             if space.questions.expectsUnknown[tag] { space.questions.expectsUnknown[tag] = false }
-            reader.read(.success(reply.bytes), ofToken: number)
+            onAnswer(.success(reply.bytes), number)
         case .success:
             hearCount(position)
         case .failure(let error):
-            reader.read(.failure(error), ofToken: number)
+            onAnswer(.failure(error), number)
         }
     }
 
@@ -118,10 +111,10 @@ package final class TokenLookUps: RedisReceiver {
             switch result {
             case .success(lookUp.count):
                 space.questions.expectsUnknown[tag] = true
-                self.reader.read(.success(nil), ofToken: lookUp.number)
+                self.onAnswer(.success(nil), lookUp.number)
             case .success:
                 guard lookUp.corrections > 0 else {
-                    return self.reader.read(.failure(TokenTable.restless), ofToken: lookUp.number)
+                    return self.onAnswer(.failure(TokenTable.restless), lookUp.number)
                 }
                 lookUp.corrections -= 1
                 lookUp.count = space.counts[tag]
@@ -129,7 +122,7 @@ package final class TokenLookUps: RedisReceiver {
                 self.lookUps[position] = lookUp
                 self.find(lookUp, position, in: space)
             case .failure(let error):
-                self.reader.read(.failure(error), ofToken: lookUp.number)
+                self.onAnswer(.failure(error), lookUp.number)
             }
         }
     }
@@ -138,31 +131,24 @@ package final class TokenLookUps: RedisReceiver {
 extension TokenTable {
     /// Begins look-ups of a batch of tokens. To be added within ``together(_:)``.
     ///
-    /// - Parameter capacity: the number of look-ups, as far as it is known.
-    package func lookUps(for reader: any TokenReader, capacity: Int) -> TokenLookUps {
-        TokenLookUps(self, for: reader, capacity: capacity)
+    /// - Parameters:
+    ///   - capacity: the number of look-ups, as far as it is known.
+    ///   - onAnswer: called once for each look-up.
+    package func lookUps(
+        capacity: Int,
+        _ onAnswer: @escaping (TokenLookUps.Answer, _ number: Int) -> Void
+    ) -> TokenLookUps {
+        TokenLookUps(self, capacity: capacity, onAnswer)
     }
 
     /// Reads one token's record, as ``TokenLookUps/add(_:in:number:)`` does.
     ///
-    /// - Parameter completion: called once with the ``TokenRecord``'s bytes, valid during the call; nil: the token is
-    ///   unknown.
+    /// - Parameter completion: called once.
     package func look(
         up token: UnsafeRawBufferPointer,
         in space: Space,
-        _ completion: @escaping (Result<UnsafeRawBufferPointer?, RedisError>) -> Void
+        _ completion: @escaping (TokenLookUps.Answer) -> Void
     ) {
-        lookUps(for: LoneReader(completion), capacity: 1).add(token, in: space, number: 0)
+        lookUps(capacity: 1) { answer, _ in completion(answer) }.add(token, in: space, number: 0)
     }
-}
-
-/// The reader of one look-up.
-private final class LoneReader: TokenReader {
-    private let completion: (Result<UnsafeRawBufferPointer?, RedisError>) -> Void
-
-    init(_ completion: @escaping (Result<UnsafeRawBufferPointer?, RedisError>) -> Void) {
-        self.completion = completion
-    }
-
-    func read(_ result: Result<UnsafeRawBufferPointer?, RedisError>, ofToken number: Int) { completion(result) }
 }

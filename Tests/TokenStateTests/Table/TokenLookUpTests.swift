@@ -23,22 +23,11 @@ import Testing
         return tokens
     }
 
-    /// Keeps the answers, in order.
-    private final class Answers: TokenReader {
-        private(set) var all: [(number: Int, isFound: Bool?)] = []
-
-        func read(_ result: Result<UnsafeRawBufferPointer?, RedisError>, ofToken number: Int) {
-            switch result {
-            case .success(let value): all.append((number, value != nil))
-            case .failure: all.append((number, nil))
-            }
-        }
-    }
-
     /// A table, and the look-ups that it has finished.
     private final class Bench {
         let redis = SteppedRedis()
-        private let answers = Answers()
+        /// In the order of the look-ups' ends.
+        private var answers: [(number: Int, isFound: Bool?)] = []
         private let table: TokenTable
         private var memory: [UnsafeMutableRawBufferPointer] = []
 
@@ -51,15 +40,20 @@ import Testing
         }
 
         /// For each look-up, in the order of their ends: the token was found; nil: the look-up failed.
-        var results: [Bool?] { answers.all.map(\.isFound) }
+        var results: [Bool?] { answers.map(\.isFound) }
         /// The numbers of the look-ups, in the order of their ends.
-        var numbers: [Int] { answers.all.map(\.number) }
+        var numbers: [Int] { answers.map(\.number) }
 
         /// Looks tokens up, as one batch.
         ///
         /// - Parameter bundleIDs: of each token in turn.
         func look(up tokens: [[UInt8]], bundleIDs: [String] = [TokenStore.bundleID]) {
-            let lookUps = table.lookUps(for: answers, capacity: tokens.count)
+            let lookUps = table.lookUps(capacity: tokens.count) { [unowned self] answer, number in
+                switch answer {
+                case .success(let value): answers.append((number, value != nil))
+                case .failure: answers.append((number, nil))
+                }
+            }
             table.together {
                 for (number, token) in tokens.enumerated() {
                     let bundleID = bundleIDs[number % bundleIDs.count]

@@ -141,7 +141,7 @@ final class TokenStateScenario {
         )
         let start = Sink.now()
         try run(lookups) { clients, numbers, done in
-            let lookUps = clients.table.lookUps(for: LivingTokens(done), capacity: numbers.count)
+            let lookUps = clients.table.lookUps(capacity: numbers.count) { answer, _ in done(Self.checkLiving(answer)) }
             clients.table.together {
                 for number in numbers {
                     let token = places[number]
@@ -151,6 +151,16 @@ final class TokenStateScenario {
             }
         }
         return Double(lookups) / (Double(Sink.now() - start) / 1e9)
+    }
+
+    /// All tokens live.
+    private static func checkLiving(_ answer: TokenLookUps.Answer) -> Result<Void, RedisError> {
+        answer.flatMap { value in
+            guard let value, TokenRecord.reasonOfDeath(value) == nil else {
+                return .failure(.server(prefix: "BENCH", message: "a token is missing"))
+            }
+            return .success(())
+        }
     }
 
     /// Tokens end to end, valid while the scenario looks them up.
@@ -258,25 +268,5 @@ private final class CallPipeline {
         ended += 1
         if ended == total { return promise.succeed() }
         if ended.isMultiple(of: window) { beginWindow() }
-    }
-}
-
-/// Takes the answers to look-ups of tokens that all live.
-private final class LivingTokens: TokenReader {
-    private let done: CallPipeline.Done
-
-    init(_ done: @escaping CallPipeline.Done) {
-        self.done = done
-    }
-
-    func read(_ result: Result<UnsafeRawBufferPointer?, RedisError>, ofToken number: Int) {
-        done(
-            result.flatMap { value in
-                guard let value, TokenRecord.reasonOfDeath(value) == nil else {
-                    return .failure(.server(prefix: "BENCH", message: "a token is missing"))
-                }
-                return .success(())
-            }
-        )
     }
 }
