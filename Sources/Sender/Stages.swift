@@ -7,7 +7,7 @@ import TokenState
 
 /// The stages of a shard, each made with those behind it, and the rules that involve several stages.
 ///
-/// A class, for its settings fill more than a kilobyte, which every call of a rule would copy.
+/// Bound to the shard's event loop.
 final class Stages {
     let group: Group
     let placement: KeyPlacement?
@@ -30,7 +30,6 @@ final class Stages {
     let publisher: TombstonePublisher
     let redis = RedisAvailability()
 
-    private let current: CurrentSettings
     private let connectors: any GatewayConnectors
     private var probeRoom = ProbeRoom()
 
@@ -41,8 +40,6 @@ final class Stages {
         clients: WorkerShard.Clients,
         logger: Logger
     ) {
-        let current = CurrentSettings(settings)
-        self.current = current
         connectors = clients.connectors
         let clock = { MonotonicTime(eventLoop.now) }
         let hostClock = clients.hostClock ?? clock
@@ -162,10 +159,10 @@ final class Stages {
             isOnDefaultKey: { [connectors = clients.connectors] environment, bundleID in
                 let credential = connectors.credential(environment: environment, bundleID: bundleID)
                 guard case .key? = credential else { return false }
-                return !current.settings.isNamed(bundleID: bundleID)
+                return !gateway.settings.isNamed(bundleID: bundleID)
             },
             make: { [filters = clients.filters] index, environment, bundleID in
-                let settings = current.settings
+                let settings = gateway.settings
                 let topic = settings.makeTopic(index, environment: environment, bundleID: bundleID, filters: filters)
                 topic.control = controls.all[topic.name]
                 return topic
@@ -216,7 +213,6 @@ final class Stages {
 
     /// Lets every stage decide by other settings from now on.
     func use(_ changed: ShardSettings) {
-        current.settings = changed
         for account in group.directory.accounts {
             if let topic = account.topic { changed.update(topic) }
         }
@@ -325,7 +321,7 @@ final class Stages {
 
     /// Copies records held for long out of their fetch buffers.
     private func unpin(now: MonotonicTime) {
-        let before = now.nanoseconds - min(now.nanoseconds, current.settings.pinnedFor.wholeNanoseconds)
+        let before = now.nanoseconds - min(now.nanoseconds, gateway.settings.pinnedFor.wholeNanoseconds)
         for partition in group.active {
             for feed in partition.feeds.values { feed.unpinSources(takenBefore: MonotonicTime(nanoseconds: before)) }
         }
