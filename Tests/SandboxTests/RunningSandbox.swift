@@ -98,7 +98,7 @@ struct RunningSandbox: Sendable {
     ) async throws -> Provider {
         let tls = try TLSContext(client: identity, trust: .file(pki.authorityFile), minimumVersion: minimumVersion)
         let end = group.next().makePromise(of: Provider.End.self)
-        let channel = try await ClientBootstrap(group: group)
+        let connecting = ClientBootstrap(group: group)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     let pipeline = channel.pipeline.syncOperations
@@ -106,8 +106,9 @@ struct RunningSandbox: Sendable {
                     try pipeline.addHandler(Provider.Collector(end: end))
                 }
             }
-            .connect(host: "127.0.0.1", port: port).get()
-        return Provider(channel: channel, end: end.futureResult)
+            .connect(host: "127.0.0.1", port: port)
+        connecting.cascadeFailure(to: end)
+        return Provider(channel: try await connecting.get(), end: end.futureResult)
     }
 
     /// Sends requests to the provider API, one after the other on one connection.
@@ -116,7 +117,7 @@ struct RunningSandbox: Sendable {
     func call(_ calls: [APICall], identity: TLSIdentity?, protocols: [String] = ["h2"]) async throws -> [APIReply] {
         let tls = try TLSContext(client: identity, trust: .file(pki.authorityFile), protocols: protocols)
         let done = group.next().makePromise(of: [APIReply].self)
-        let channel = try await ClientBootstrap(group: group)
+        let connecting = ClientBootstrap(group: group)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     let pipeline = channel.pipeline.syncOperations
@@ -124,9 +125,10 @@ struct RunningSandbox: Sendable {
                     try pipeline.addHandler(APICaller(calls: calls, done: done))
                 }
             }
-            .connect(host: "127.0.0.1", port: server.ports.api).get()
+            .connect(host: "127.0.0.1", port: server.ports.api)
+        connecting.cascadeFailure(to: done)
         let replies = try await done.futureResult.get()
-        try? await channel.close()
+        try? await connecting.get().close()
         return replies
     }
 
