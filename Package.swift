@@ -8,6 +8,8 @@ let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio
 let nioHTTP1: Target.Dependency = .product(name: "NIOHTTP1", package: "swift-nio")
 let nio = [nioCore, nioPosix]
 let nioEmbedded: Target.Dependency = .product(name: "NIOEmbedded", package: "swift-nio")
+let hummingbird: Target.Dependency = .product(name: "Hummingbird", package: "hummingbird")
+let hummingbirdCore: Target.Dependency = .product(name: "HummingbirdCore", package: "hummingbird")
 let argumentParser: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
 let lifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
@@ -84,15 +86,21 @@ let package = Package(
             dependencies: ["APNsProtocol", "KafkaClient", "PushSchemas", "RequestRules", protobuf] + nio
         ),
 
+        // Ports over HTTP, those with a page and the roles' for operators: how they are served, and their bounds.
+        .target(name: "HTTPPorts", dependencies: [hummingbirdCore, logging, nioHTTP1] + nio),
         // The shared ground of the sandbox' page and the console's: serving, live updates, looks.
-        .target(name: "PageParts", dependencies: [nioCore, nioHTTP1], resources: [.embedInCode("Files")]),
+        .target(
+            name: "PageParts",
+            dependencies: ["HTTPPorts", hummingbird, hummingbirdCore, nioCore],
+            resources: [.embedInCode("Files")]
+        ),
 
         // The push service and the pipeline.
         .target(
             name: "Sandbox",
             dependencies: [
-                "APNsProtocol", "CVector", "HTTP2Transport", "PageParts", "SeededNumbers", "SocketErrors",
-                "TLSTransport", logging, nioHTTP1,
+                "APNsProtocol", "CVector", "HTTP2Transport", "HTTPPorts", "PageParts", "SeededNumbers", "SocketErrors",
+                "TLSTransport", logging,
             ] + nio,
             exclude: ["BINARY.md", "README.md"],
             // In the program itself, so that it stays one file.
@@ -102,10 +110,8 @@ let package = Package(
         .target(
             name: "BelfrySupport",
             dependencies: [
-                "APNsProtocol", "CAllocator", "PipelineCore", "PushSchemas", "RedisClient", "SocketErrors",
-                "TLSTransport", logging, lifecycle, nioHTTP1, yams,
-                .product(name: "Hummingbird", package: "hummingbird"),
-                .product(name: "HummingbirdCore", package: "hummingbird"),
+                "APNsProtocol", "CAllocator", "HTTPPorts", "PipelineCore", "PushSchemas", "RedisClient", "SocketErrors",
+                "TLSTransport", hummingbird, hummingbirdCore, logging, lifecycle, nioHTTP1, yams,
             ] + nio
         ),
         // Certificates and provider keys: a topic's right to send.
@@ -143,7 +149,8 @@ let package = Package(
         .target(
             name: "Console",
             dependencies: [
-                "BelfrySupport", "PageParts", "PipelineCore", "PushSchemas", "SocketErrors", "TLSTransport", nioHTTP1,
+                "BelfrySupport", "HTTPPorts", "PageParts", "PipelineCore", "PushSchemas", "SocketErrors",
+                "TLSTransport", nioHTTP1,
             ] + nio,
             resources: [.embedInCode("Page/Files")]
         ),
@@ -250,7 +257,11 @@ let package = Package(
             name: "HTTP2TransportTests",
             dependencies: ["HTTP2Transport", "TLSTransport", "TestSupport"] + nio
         ),
-        .testTarget(name: "PagePartsTests", dependencies: ["PageParts", nioEmbedded, nioHTTP1] + nio),
+        .testTarget(name: "HTTPPortsTests", dependencies: ["HTTPPorts", nioCore, nioEmbedded, nioHTTP1]),
+        .testTarget(
+            name: "PagePartsTests",
+            dependencies: ["HTTPPorts", "PageParts", hummingbirdCore, logging, nioEmbedded] + nio
+        ),
         .testTarget(
             name: "SandboxTests",
             dependencies: [
@@ -269,8 +280,9 @@ let package = Package(
         .testTarget(
             name: "BelfrySupportTests",
             dependencies: [
-                "APNsProtocol", "BelfrySupport", "BelfryTools", "CAllocator", "PipelineCore", "PipelineTestSupport",
-                "PushTopics", "RedisClient", "TLSTransport", "TestSupport", lifecycle, logging, nioEmbedded,
+                "APNsProtocol", "BelfrySupport", "BelfryTools", "CAllocator", "HTTPPorts", "PipelineCore",
+                "PipelineTestSupport", "PushTopics", "RedisClient", "TLSTransport", "TestSupport", lifecycle, logging,
+                nioEmbedded,
             ] + nio
         ),
         .testTarget(

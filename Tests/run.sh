@@ -27,8 +27,8 @@ if [[ -n $filter ]]; then
 else
     names=(rules whole failures parts)
     # Targets whose tests compute and touch neither processes nor sockets nor clocks.
-    rules='^(?:APNsProtocol|BenchmarkDriver|Chaos|Demo|Fuzz|LocalPipeline|PayloadRendering|PipelineCore|PushSchemas'
-    rules+='|RequestRules|Simulation|SocketErrors)Tests\.'
+    rules='^(?:APNsProtocol|BenchmarkDriver|Chaos|Demo|Fuzz|HTTPPorts|LocalPipeline|PayloadRendering|PipelineCore'
+    rules+='|PushSchemas|RequestRules|Simulation|SocketErrors)Tests\.'
     # Targets of which most suites are like that. The others are named after what they wait for: servers.
     mixed='BelfrySupport|HTTP2Transport|ProviderCredentials|Sender|Sandbox|TokenState'
     # A suite has a name of its own, and no slash behind it: a filter that takes it takes all its tests.

@@ -1,8 +1,5 @@
 import BelfrySupport
-import Logging
-import NIOCore
-import NIOHTTP1
-import NIOPosix
+import HTTPPorts
 import PageParts
 import SocketErrors
 import TLSTransport
@@ -11,39 +8,28 @@ import TLSTransport
 ///
 /// ``stop()`` is to be called before the last reference goes.
 public final class ConsoleServer: Sendable {
+    private let page: RunningPort
+
+    private init(page: RunningPort) { self.page = page }
+
     /// The port on which it listens.
-    public let port: Int
-
-    private let thread: MultiThreadedEventLoopGroup
-
-    private init(port: Int, thread: MultiThreadedEventLoopGroup) {
-        self.port = port
-        self.thread = thread
-    }
+    public var port: Int { page.port }
 
     /// Starts it; when this returns, the port is open.
     ///
     /// - Throws: ``ConsolePortError``; ``ConsoleSetupError``: the authorities cannot be used.
     public static func start(_ configuration: ConsoleConfiguration) async throws -> ConsoleServer {
         let route = try route(configuration)
-        let thread = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        let loop = thread.next()
         do {
-            let site = try await loop.submit {
+            let page = try await RunningPort.open(host: configuration.listen, port: configuration.port) { loop in
                 let watch = FleetWatch(configuration.targets, route: route, eventLoop: loop)
                 watch.start()
                 let isOpen = !["127.0.0.1", "::1", "localhost"].contains(configuration.listen)
                 let guardian = RequestGuard(names: configuration.names, takesAddresses: isOpen)
-                return NIOLoopBound(ConsoleSite(watch: watch, guardian: guardian), eventLoop: loop)
-            }.get()
-            let channel = try await bootstrap(on: thread, site)
-                .bind(host: configuration.listen, port: configuration.port).get()
-            guard let port = channel.localAddress?.port else {
-                preconditionFailure("a listening TCP socket has a port")
+                return PagePort.channel(ConsoleSite(watch: watch, guardian: guardian), on: loop)
             }
-            return ConsoleServer(port: port, thread: thread)
+            return ConsoleServer(page: page)
         } catch {
-            try await thread.shutdownGracefully()
             guard let reason = listeningProblem(error) else { throw error }
             let address = HostPort(host: configuration.listen, port: configuration.port)
             throw ConsolePortError(address: address, reason: reason)
@@ -52,7 +38,7 @@ public final class ConsoleServer: Sendable {
 
     /// Closes the port and all connections and ends the thread. Idempotent.
     public func stop() async throws {
-        try await thread.shutdownGracefully()
+        try await page.stop()
     }
 
     private static func route(_ configuration: ConsoleConfiguration) throws(ConsoleSetupError) -> StatusRequest.Route {
@@ -66,19 +52,6 @@ public final class ConsoleServer: Sendable {
             throw ConsoleSetupError("trust: \(error)")
         }
         return route
-    }
-
-    private static func bootstrap(
-        on thread: MultiThreadedEventLoopGroup,
-        _ site: NIOLoopBound<ConsoleSite>
-    ) -> ServerBootstrap {
-        ServerBootstrap(group: thread)
-            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-            .childChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    try PageHandler.serve(site.value, on: channel)
-                }
-            }
     }
 }
 

@@ -1,25 +1,25 @@
+import NIOCore
+
 /// One page that follows `GET /events`. Belongs to its connection's event loop.
 package final class EventPage {
-    private let writeFrames: ([[UInt8]]) -> Void
-    private let closeStream: () -> Void
-    private let writable: () -> Bool
+    private let channel: any Channel
+    private let source: AsyncStream<ByteBuffer>.Continuation
+    /// The frames to send.
+    let frames: AsyncStream<ByteBuffer>
     package var subscriber = EventSubscriber()
 
-    /// - Parameters:
-    ///   - write: writes and flushes frames of an event stream.
-    ///   - close: ends the stream.
-    ///   - isWritable: tells that the channel's buffer is below its mark.
-    package init(
-        write: @escaping ([[UInt8]]) -> Void,
-        close: @escaping () -> Void,
-        isWritable: @escaping () -> Bool
-    ) {
-        writeFrames = write
-        closeStream = close
-        writable = isWritable
+    init(on channel: any Channel) {
+        self.channel = channel
+        (frames, source) = AsyncStream<ByteBuffer>.makeStream()
     }
 
-    package func write(_ frames: [[UInt8]]) { writeFrames(frames) }
-    package func close() { closeStream() }
-    package var isWritable: Bool { writable() }
+    package func write(_ frames: [[UInt8]]) { source.yield(ByteBuffer(bytes: Array(frames.joined()))) }
+
+    package func close() { channel.close(promise: nil) }
+
+    /// The connection's buffer is below its mark.
+    package var isWritable: Bool { channel.isWritable }
+
+    /// The connection has ended.
+    func end() { source.finish() }
 }

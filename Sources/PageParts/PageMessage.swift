@@ -1,5 +1,3 @@
-import NIOHTTP1
-
 /// A request to a page's port, complete.
 package struct PageRequest: Sendable {
     package let method: String
@@ -7,7 +5,6 @@ package struct PageRequest: Sendable {
     package let path: String
     /// The text behind the question mark; empty without one.
     package let query: String
-    package let headers: HTTPHeaders
     package let body: [UInt8]
 }
 

@@ -1,3 +1,11 @@
+import HTTPPorts
+
+extension PortLimits {
+    /// Limits of a port with a page. A browser opens six connections, and one for its page's events; its heads have the
+    /// cookies of all ports of this machine. Bodies that are too long are answered, see ``PageSite/bodyLimitBytes``.
+    package static let page = PortLimits(connections: 256, headBytes: 80 << 10)
+}
+
 /// A port with a page: everything in which ports differ. Called on the event loop of its connections.
 package protocol PageSite: AnyObject {
     /// The open connections of the port.

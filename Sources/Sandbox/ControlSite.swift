@@ -1,3 +1,4 @@
+import HTTPPorts
 import PageParts
 
 /// The control port without its transport: ``ControlAPI`` and ``PageAPI`` answer, ``EventHub`` streams `GET /events`.
@@ -7,6 +8,8 @@ final class ControlSite: PageSite {
     private let api: ControlAPI
     private let page: PageAPI
     private let hub: EventHub
+    let guardian = RequestGuard()
+    let connections = PortConnections(.page)
 
     init(service: PushService, hub: EventHub) {
         api = ControlAPI(service: service)
@@ -15,8 +18,6 @@ final class ControlSite: PageSite {
     }
 
     var bodyLimitBytes: Int { SandboxLimits.controlBodyBytes }
-
-    let guardian = RequestGuard()
 
     func refusal(of request: PageRequest) -> PageResponse? {
         guard request.method == "GET", request.path == "/events", hub.isFull else { return nil }
@@ -29,8 +30,6 @@ final class ControlSite: PageSite {
         return page.respond(method: method, path: path, query: query)
             ?? api.respond(method: method, path: path, query: query, body: request.body)
     }
-
-    var connections: PortConnections { hub.connections }
 
     func join(_ page: EventPage) { hub.join(page) }
 

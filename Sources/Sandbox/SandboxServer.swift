@@ -1,7 +1,7 @@
 import Glibc
+import HTTPPorts
 import Logging
 import NIOCore
-import NIOHTTP1
 import NIOPosix
 import PageParts
 import SocketErrors
@@ -17,21 +17,21 @@ public final class SandboxServer: Sendable {
     public let ports: SandboxPorts
 
     private let providerThreads: MultiThreadedEventLoopGroup
-    private let controlThread: MultiThreadedEventLoopGroup
+    private let control: RunningPort
     private let courierThread: MultiThreadedEventLoopGroup
     private let recorder: AcceptedRecorder?
 
     private init(
         ports: SandboxPorts,
         providerThreads: MultiThreadedEventLoopGroup,
-        controlThread: MultiThreadedEventLoopGroup,
+        control: RunningPort,
         courierThread: MultiThreadedEventLoopGroup,
         recorder: AcceptedRecorder?
     ) {
         self.recorder = recorder
         self.ports = ports
         self.providerThreads = providerThreads
-        self.controlThread = controlThread
+        self.control = control
         self.courierThread = courierThread
     }
 
@@ -57,7 +57,6 @@ public final class SandboxServer: Sendable {
             try AcceptedRecorder(path: path, service: service, logger: logger)
         }
         let providerThreads = MultiThreadedEventLoopGroup(numberOfThreads: configuration.threads)
-        let controlThread = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let courierThread = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         do {
             let door = ProviderDoor(service: service, trust: trust, refusingTLS: refusingTLS, logger: logger)
@@ -70,35 +69,35 @@ public final class SandboxServer: Sendable {
             let api = APIDoor(service: service, trust: trust, keys: keys, refusingTLS: refusingTLS, logger: logger)
                 .bootstrap(on: providerThreads)
             let courier = CourierDoor(service: service, trust: trust, logger: logger).bootstrap(on: courierThread)
-            let control = try await controlBootstrap(on: controlThread, service: service)
-            var ports = SandboxPorts(
-                gateway: try await bind(gateway, configuration.listenHost, configuration.gatewayPort, "gateway-port"),
-                feedback: try await bind(
-                    feedback,
-                    configuration.listenHost,
-                    configuration.feedbackPort,
-                    "feedback-port"
-                ),
-                device: try await bind(courier, configuration.listenHost, configuration.devicePort, "device-port"),
-                api: try await bind(api, configuration.listenHost, configuration.apiPort, "api-port"),
-                control: try await bind(control, "127.0.0.1", configuration.controlPort, "control-port")
+            let host = configuration.listenHost
+            let gatewayPort = try await bind(gateway, host, configuration.gatewayPort, "gateway-port")
+            let feedbackPort = try await bind(feedback, host, configuration.feedbackPort, "feedback-port")
+            let devicePort = try await bind(courier, host, configuration.devicePort, "device-port")
+            let apiPort = try await bind(api, host, configuration.apiPort, "api-port")
+            var channelsPort = configuration.channelsPort
+            if let port = channelsPort { channelsPort = try await bind(api, host, port, "channels-port") }
+            // The last that can fail: it ends its thread by itself.
+            let control = try await openControl(configuration.controlPort, service)
+            let ports = SandboxPorts(
+                gateway: gatewayPort,
+                feedback: feedbackPort,
+                device: devicePort,
+                api: apiPort,
+                control: control.port,
+                channels: channelsPort
             )
-            if let port = configuration.channelsPort {
-                ports.channels = try await bind(api, configuration.listenHost, port, "channels-port")
-            }
             let interval = TimeAmount.nanoseconds(Int64(configuration.ledger.powerSavingInterval * 1e9))
-            Upkeep(service: service).start(on: controlThread.next(), powerSavingInterval: interval)
-            script?.start(on: controlThread.next())
+            Upkeep(service: service).start(on: control.eventLoop, powerSavingInterval: interval)
+            script?.start(on: control.eventLoop)
             return SandboxServer(
                 ports: ports,
                 providerThreads: providerThreads,
-                controlThread: controlThread,
+                control: control,
                 courierThread: courierThread,
                 recorder: recorder
             )
         } catch {
             try await providerThreads.shutdownGracefully()
-            try await controlThread.shutdownGracefully()
             try await courierThread.shutdownGracefully()
             try await recorder?.stop()
             throw error
@@ -108,7 +107,7 @@ public final class SandboxServer: Sendable {
     /// Closes all ports and connections and ends the threads. Idempotent.
     public func stop() async throws {
         try await providerThreads.shutdownGracefully()
-        try await controlThread.shutdownGracefully()
+        try await control.stop()
         // The last, since the others call devices over it.
         try await courierThread.shutdownGracefully()
         try await recorder?.stop()
@@ -185,20 +184,15 @@ public final class SandboxServer: Sendable {
         }
     }
 
-    private static func controlBootstrap(
-        on group: MultiThreadedEventLoopGroup,
-        service: PushService
-    ) async throws -> ServerBootstrap {
-        let loop = group.next()
-        let hub = try await loop.submit { NIOLoopBound(EventHub(service: service, loop: loop), eventLoop: loop) }.get()
-        return ServerBootstrap(group: group)
-            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-            .childChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    let site = ControlSite(service: service, hub: hub.value)
-                    try PageHandler.serve(site, on: channel)
-                }
+    private static func openControl(_ port: Int, _ service: PushService) async throws -> RunningPort {
+        let host = "127.0.0.1"
+        do {
+            return try await RunningPort.open(host: host, port: port) { loop in
+                PagePort.channel(ControlSite(service: service, hub: EventHub(service: service, loop: loop)), on: loop)
             }
+        } catch {
+            throw SandboxPortError(host: host, port: port, option: "control-port", cause: error)
+        }
     }
 }
 

@@ -1,9 +1,11 @@
+import HummingbirdCore
+import Logging
 import NIOCore
 import NIOEmbedded
-import NIOHTTP1
 import NIOPosix
 import Testing
 
+@testable import HTTPPorts
 @testable import PageParts
 
 @Suite("A port with a page that a client tries to hold up", .timeLimit(.minutes(1)))
@@ -16,9 +18,7 @@ struct PortTests {
         private(set) var answered: [String] = []
         private(set) var pages = 0
 
-        init(limit: Int = PortLimits.connections) {
-            connections = PortConnections(limit: limit)
-        }
+        init(_ limits: PortLimits = .page) { connections = PortConnections(limits) }
 
         func refusal(of request: PageRequest) -> PageResponse? { nil }
 
@@ -32,17 +32,26 @@ struct PortTests {
         func leave(_ page: EventPage) { pages -= 1 }
     }
 
-    private static let idleSeconds = PortLimits.idleTimeout.nanoseconds / 1_000_000_000
-
+    /// All of it runs on the test's thread, as the loop does.
     private func connect(_ loop: EmbeddedEventLoop, to site: Site) throws -> EmbeddedChannel {
         let channel = EmbeddedChannel(loop: loop)
-        try PageHandler.serve(site, on: channel)
+        let port = PagePort.channel(site, on: loop)
+        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        let value = try port.setup(channel: channel, logger: logger).wait()
+        Task(executorPreference: RunningPort.LoopExecutor(loop)) { await port.handle(value: value, logger: logger) }
         try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
         return channel
     }
 
     private func send(_ text: String, to channel: EmbeddedChannel) throws {
         try channel.writeInbound(ByteBuffer(string: text))
+        channel.embeddedEventLoop.run()
+    }
+
+    private func setWritable(_ isWritable: Bool, _ channel: EmbeddedChannel) {
+        channel.isWritable = isWritable
+        channel.pipeline.fireChannelWritabilityChanged()
+        channel.embeddedEventLoop.run()
     }
 
     private static func request(_ path: String) -> String { "GET \(path) HTTP/1.1\r\nhost: localhost\r\n\r\n" }
@@ -53,65 +62,33 @@ struct PortTests {
         return text
     }
 
-    @Test("A connection that asks nothing is closed after its time, however many bytes it dribbles")
-    func idle() throws {
-        let (loop, site) = (EmbeddedEventLoop(), Site())
-        let (silent, dribbling) = (try connect(loop, to: site), try connect(loop, to: site))
-        try send("GET / HTTP/1.1\r\nx: ", to: dribbling)
-        for _ in 1..<Self.idleSeconds {
-            loop.advanceTime(by: .seconds(1))
-            try send("y", to: dribbling)
-        }
-        #expect(silent.isActive && dribbling.isActive)
-        loop.advanceTime(by: .seconds(1))
-        #expect(!silent.isActive && !dribbling.isActive)
-    }
-
-    @Test("A connection that asks now and then stays")
-    func busy() throws {
-        let (loop, site) = (EmbeddedEventLoop(), Site())
-        let channel = try connect(loop, to: site)
-        for number in 0..<3 {
-            loop.advanceTime(by: .seconds(Self.idleSeconds - 1))
-            try send(Self.request("/\(number)"), to: channel)
-        }
-        #expect(site.answered == ["/0", "/1", "/2"] && channel.isActive)
-        _ = try channel.finish(acceptAlreadyClosed: true)
-    }
-
     @Test("One that does not read what it asked for gets no further answer until it does, and is closed after its time")
     func doesNotRead() throws {
         let (loop, site) = (EmbeddedEventLoop(), Site())
         let channel = try connect(loop, to: site)
-        channel.isWritable = false
+        setWritable(false, channel)
         try send((0..<1000).map { Self.request("/\($0)") }.joined(), to: channel)
-        #expect(try received(from: channel).isEmpty && site.answered.isEmpty)
-        channel.isWritable = true
-        channel.pipeline.fireChannelWritabilityChanged()
-        loop.run()
+        // The first one is made, and waits.
+        #expect(try received(from: channel).isEmpty && site.answered == ["/0"])
+        setWritable(true, channel)
         #expect(site.answered.count == 1000)
         #expect(try received(from: channel).hasSuffix("/999"))
-        channel.isWritable = false
-        try send(Self.request("/last"), to: channel)
-        loop.advanceTime(by: PortLimits.idleTimeout)
-        #expect(!channel.isActive && site.answered.count == 1000)
+        setWritable(false, channel)
+        for path in ["/last", "/none"] { try send(Self.request(path), to: channel) }
+        loop.advanceTime(by: PortLimits.page.idleTimeout)
+        #expect(!channel.isActive && site.answered.count == 1001)
+        #expect(try received(from: channel).isEmpty)
     }
 
-    @Test("With one connection too many the one goes that was quiet for longest")
-    func tooMany() throws {
-        let (loop, site) = (EmbeddedEventLoop(), Site(limit: 2))
-        let first = try connect(loop, to: site)
-        loop.advanceTime(by: .seconds(1))
-        let second = try connect(loop, to: site)
-        loop.advanceTime(by: .seconds(1))
-        try send(Self.request("/first"), to: first)
-        let third = try connect(loop, to: site)
-        #expect(first.isActive && !second.isActive && third.isActive)
-        // The place of one that has gone is free.
-        try third.close().wait()
-        let fourth = try connect(loop, to: site)
-        #expect(first.isActive && fourth.isActive)
-        for channel in [first, fourth] { _ = try channel.finish(acceptAlreadyClosed: true) }
+    @Test("A head that is longer than a browser's is answered with 431")
+    func longHead() throws {
+        let channel = try connect(EmbeddedEventLoop(), to: Site())
+        try send("GET / HTTP/1.1\r\n", to: channel)
+        for _ in 0...PortLimits.page.headBytes / 1000 {
+            try send("x: \(String(repeating: "y", count: 1000))\r\n", to: channel)
+        }
+        #expect(try received(from: channel).hasPrefix("HTTP/1.1 431 "))
+        #expect(!channel.isActive)
     }
 
     @Test("A page that follows events stays however little happens, and leaves with its connection")
@@ -122,26 +99,41 @@ struct PortTests {
         #expect(site.pages == 1)
         loop.advanceTime(by: .hours(1))
         #expect(channel.isActive && site.pages == 1)
+        #expect(!channel.allowRemoteHalfClosure, "its end is the connection's")
         try channel.close().wait()
         loop.run()
         #expect(site.pages == 0)
     }
 
+    private func client(of port: RunningPort) async throws -> NIOAsyncChannel<ByteBuffer, ByteBuffer> {
+        try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+            .connect(host: "127.0.0.1", port: port.port) { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: channel)
+                }
+            }
+    }
+
+    @Test("A port that stops ends its connections, those that follow events, too", arguments: ["/events", "/other"])
+    func stop(path: String) async throws {
+        let port = try await RunningPort.open(host: "127.0.0.1", port: 0) { PagePort.channel(Site(), on: $0) }
+        try await client(of: port).executeThenClose { inbound, outbound in
+            try await outbound.write(ByteBuffer(string: Self.request(path)))
+            var pieces = inbound.makeAsyncIterator()
+            #expect(try await pieces.next() != nil)
+            try await port.stop()
+            while try await pieces.next() != nil {}
+        }
+        try await port.stop()
+    }
+
     @Test("Over real sockets a connection beyond the limit ends the oldest, and is answered")
     func sockets() async throws {
-        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        let site = try await group.next().submit { NIOLoopBound(Site(limit: 1), eventLoop: group.next()) }.get()
-        let server = try await ServerBootstrap(group: group).childChannelInitializer { channel in
-            channel.eventLoop.makeCompletedFuture { try PageHandler.serve(site.value, on: channel) }
-        }.bind(host: "127.0.0.1", port: 0).get()
-        let address = try #require(server.localAddress)
+        let limits = PortLimits(connections: 1, headBytes: 1 << 10)
+        let port = try await RunningPort.open(host: "127.0.0.1", port: 0) { PagePort.channel(Site(limits), on: $0) }
+        let address = try SocketAddress(ipAddress: "127.0.0.1", port: port.port)
         let first = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup).connect(to: address).get()
-        let second = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup).connect(to: address) {
-            channel in
-            channel.eventLoop.makeCompletedFuture {
-                try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: channel)
-            }
-        }
+        let second = try await client(of: port)
         try await first.closeFuture.get()
         try await second.executeThenClose { inbound, outbound in
             try await outbound.write(ByteBuffer(string: Self.request("/here")))
@@ -152,6 +144,6 @@ struct PortTests {
             }
             #expect(text.hasPrefix("HTTP/1.1 200"))
         }
-        try await group.shutdownGracefully()
+        try await port.stop()
     }
 }

@@ -48,6 +48,13 @@ struct OperationsAccess: Sendable {
         return answer.fault == nil && answer.value.isShown(by: authorization)
     }
 
+    /// Makes a new connection speak TLS, if it is to. On the channel's event loop.
+    func speakTLS(_ channel: any Channel) throws {
+        guard let context = context() else { return }
+        let tls = TLSHandler(context: context, serverName: nil, closeTimeout: .milliseconds(500))
+        try channel.pipeline.syncOperations.addHandlers(PlainRequestRefusal(), tls)
+    }
+
     /// The terms of TLS for a new connection; nil: the port speaks plain HTTP.
     func context(now: MonotonicTime = MonotonicTime(.now())) -> TLSContext? {
         guard let certificate else { return nil }

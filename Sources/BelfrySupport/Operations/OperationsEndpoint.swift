@@ -1,4 +1,5 @@
 import Foundation
+import HTTPPorts
 import Hummingbird
 import HummingbirdCore
 import Logging
@@ -6,6 +7,11 @@ import NIOCore
 import PipelineCore
 import ServiceLifecycle
 import SocketErrors
+
+extension PortLimits {
+    /// Far longer heads than those of a scraper or a probe; bodies are not needed.
+    static let operations = PortLimits(connections: 64, headBytes: 8 << 10, bodyBytes: 8 << 10)
+}
 
 /// The HTTP endpoint for operators of a role (`operations.listen`).
 ///
@@ -18,7 +24,7 @@ import SocketErrors
 ///
 /// It runs on threads of its own, so that it answers while an event loop of the role stands still. It tells and changes
 /// nothing. Token and TLS are configured, see ``OperationsAccess``; a probe shows no token, because
-/// a kubelet has none. What a client can hold up is bounded, see ``OperationsLimits``.
+/// a kubelet has none. What a client can hold up is bounded, see ``PortLimits``.
 public struct OperationsEndpoint: Service {
     private let address: HostPort
     private let access: OperationsAccess
@@ -43,8 +49,8 @@ public struct OperationsEndpoint: Service {
         quiet.logLevel = .error
         let application = Application(
             router: makeRouter(),
-            server: HTTPServerBuilder { [connections = OperationsConnections()] responder in
-                OperationsChannel(http: HTTP1Channel(responder: responder), connections: connections, access: access)
+            server: HTTPServerBuilder { [connections = PortConnections(.operations)] responder in
+                PortChannel(connections, prepare: access.speakTLS, responder: responder)
             },
             configuration: ApplicationConfiguration(address: .hostname(address.host, port: address.port)),
             onServerRunning: { channel in

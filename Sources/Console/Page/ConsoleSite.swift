@@ -1,3 +1,4 @@
+import HTTPPorts
 import NIOCore
 import PageParts
 
@@ -7,7 +8,7 @@ import PageParts
 final class ConsoleSite: PageSite {
     private let watch: FleetWatch
     let guardian: RequestGuard
-    let connections = PortConnections()
+    let connections = PortConnections(.page)
 
     init(watch: FleetWatch, guardian: RequestGuard) {
         self.watch = watch

@@ -6,7 +6,6 @@ import PageParts
 ///
 /// Belongs to the control port's event loop, as its pages do.
 final class EventHub {
-    let connections = PortConnections()
     private let service: PushService
     private let loop: any EventLoop
     private let hello: [UInt8]

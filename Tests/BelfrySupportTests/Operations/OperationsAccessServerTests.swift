@@ -1,4 +1,5 @@
 import Foundation
+import HTTPPorts
 import NIOCore
 import NIOPosix
 import TestSupport
@@ -108,7 +109,7 @@ struct OperationsAccessServerTests {
         let path = try files.writeCertificate("port.pem")
         try await RunningEndpoint.run(settings: files.settings(certificate: path)) { address in
             var silent: [any Channel] = []
-            for _ in 0..<OperationsLimits.connections { silent.append(try await connect(to: address)) }
+            for _ in 0..<PortLimits.operations.connections { silent.append(try await connect(to: address)) }
             #expect(try await curl("https://\(address)/livez", ["--cacert", files.directory + "/ca.pem"]) == "200")
             let ends = silent.map(\.closeFuture)
             try await withThrowingTaskGroup(of: Void.self) { group in
