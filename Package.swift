@@ -24,7 +24,7 @@ let role: [Target.Dependency] = [
 
 let roleTests =
     role + [
-        "PipelineTestSupport", "PortTestSupport", "TestSupport", "TokenState", lifecycle, nioEmbedded, protobuf,
+        "PipelineTestSupport", "SimulatedServers", "TestSupport", "TokenState", lifecycle, nioEmbedded, protobuf,
     ]
 let benchmark: [Target.Dependency] =
     [
@@ -193,7 +193,7 @@ let package = Package(
         .executableTarget(
             name: "belfry-simulate",
             dependencies: role + [
-                "HTTP2Transport", "PortTestSupport", "Sender", "TokenRoles", "TokenState", "Workbench", argumentParser,
+                "HTTP2Transport", "Sender", "SimulatedServers", "TokenRoles", "TokenState", "Workbench", argumentParser,
                 protobuf,
             ],
             path: "Tests/Simulation",
@@ -214,18 +214,21 @@ let package = Package(
         .target(name: "TestSupport", dependencies: ["Workbench"], path: "Tests/TestSupport"),
         // A broker that is not ours.
         .target(name: "KafkaTestSupport", dependencies: ["KafkaClient", "Workbench"], path: "Tests/KafkaTestSupport"),
-        // Shared by scripted and simulated clients of Redis and Kafka.
+        // Redis and Kafka in memory, for tests and the simulation.
         .target(
-            name: "PortTestSupport",
-            dependencies: ["PushSchemas", "RedisClient", "TokenState"] + nio,
-            path: "Tests/PortTestSupport"
+            name: "SimulatedServers",
+            dependencies: [
+                "BelfrySupport", "KafkaClient", "PipelineCore", "PushSchemas", "PushTopics", "RedisClient",
+                "TokenState",
+            ] + nio,
+            path: "Tests/SimulatedServers"
         ),
         // Token state, brokers and services for the tests of several pipeline targets.
         .target(
             name: "PipelineTestSupport",
             dependencies: [
-                "COpenSSL", "KafkaClient", "PushSchemas", "PushTopics", "RedisClient", "TLSTransport", "TestSupport",
-                "TokenState", logging,
+                "COpenSSL", "KafkaClient", "PushSchemas", "PushTopics", "RedisClient", "SimulatedServers",
+                "TLSTransport", "TestSupport", "TokenState", logging,
             ] + nio,
             path: "Tests/PipelineTestSupport"
         ),
@@ -330,7 +333,7 @@ let package = Package(
         ),
         .testTarget(
             name: "SimulationTests",
-            dependencies: ["KafkaClient", "PipelineCore", "PushSchemas", "belfry-simulate"]
+            dependencies: ["KafkaClient", "PipelineCore", "PushSchemas", "SimulatedServers", "belfry-simulate"]
         ),
         .testTarget(name: "LocalPipelineTests", dependencies: ["BelfrySupport", "LocalPipeline"]),
         .testTarget(name: "DemoTests", dependencies: ["Demo", "LocalPipeline", "PushSchemas"]),

@@ -1,3 +1,8 @@
+import BelfrySupport
+import NIOCore
+import PipelineCore
+
+@testable import SimulatedServers
 @testable import TokenState
 
 extension TokenChange {
@@ -35,5 +40,17 @@ extension DeadTokenSets {
     ) -> Bool {
         let hash = Array(repeating: token, count: 32).withUnsafeBytes { DeadTokenSet.hash($0) }
         return deadTokens(environment: environment, bundleID: bundleID).contains(hash)
+    }
+}
+
+extension SimulatedTopic {
+    /// Appends what the publisher writes about a change.
+    func append(_ change: TokenChange, _ facts: TokenFacts, to partition: Int = 0) {
+        let producer = CollectingProducer()
+        let publisher = TombstonePublisher(producer: producer, topic: name, logger: LogLines().logger) {
+            MonotonicTime(.now())
+        }
+        publisher.publish(change, facts) {}
+        for record in producer.records { append(record.content, key: record.key ?? [], to: partition) }
     }
 }

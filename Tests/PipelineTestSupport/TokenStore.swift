@@ -5,10 +5,17 @@ import PushTopics
 import RedisClient
 import TestSupport
 
+@testable import SimulatedServers
 @testable import TokenState
 
-/// Token state in a real server or cluster, for tests. The test closes it.
+/// Token state in a real server or cluster, or in a simulated server, for tests. The test closes it.
 final class TokenStore: Sendable {
+    enum Server {
+        case real, simulated
+    }
+
+    /// The servers that have to answer alike: tests that run on both hold the simulated one to its contract.
+    static let both = [Server.real, .simulated]
     static let environment = "sandbox"
     static let bundleID = "com.example.news"
     /// The layout of tokens in the tests' servers.
@@ -25,12 +32,20 @@ final class TokenStore: Sendable {
         var table: TokenTable
     }
 
-    convenience init(port: Int) async throws {
+    convenience init(port: Int, commandTimeout: TimeAmount = .seconds(10)) async throws {
         try await self.init { eventLoop in
-            RedisConnection(
-                configuration: .init(endpoint: RedisEndpoint(host: "127.0.0.1", port: port)),
-                eventLoop: eventLoop
-            )
+            var configuration = RedisConnection.Configuration(endpoint: RedisEndpoint(host: "127.0.0.1", port: port))
+            configuration.commandTimeout = commandTimeout
+            return RedisConnection(configuration: configuration, eventLoop: eventLoop)
+        }
+    }
+
+    /// On a simulated server of its own, whose clock stands still.
+    convenience init(unixMilliseconds: Int64) async throws {
+        try await self.init { eventLoop in
+            let redis = SimulatedRedis(on: eventLoop)
+            redis.clock = unixMilliseconds
+            return redis
         }
     }
 
@@ -137,6 +152,13 @@ final class TokenStore: Sendable {
         Int(try await command(Array("PTTL".utf8), key) ?? "") ?? -3
     }
 
+    /// Tells the client of a simulated server something; does nothing on a real one.
+    func onSimulated(_ body: @escaping @Sendable (SimulatedRedis) -> Void) async throws {
+        try await eventLoop.submit { [clients] in
+            if let redis = clients.value.redis as? SimulatedRedis { body(redis) }
+        }.get()
+    }
+
     /// Something else that the table does.
     func table<Value: Sendable>(
         _ call: @escaping @Sendable (TokenTable, @escaping (Result<Value, RedisError>) -> Void) -> Void
@@ -166,7 +188,7 @@ final class TokenStore: Sendable {
             // The second word is the key, but for commands that are for single servers only.
             clients.redis.send(slot: RedisSlot(key: words.count > 1 ? words[1] : [])) { writer in
                 writer.command("EVAL", argumentCount: 2 + words.count)
-                writer.argument("return redis.call(unpack(ARGV))")
+                writer.argument(SimulatedRedisServer.call)
                 writer.argument(0)
                 for word in words { writer.argument(word) }
             } _: { result in
@@ -185,17 +207,26 @@ final class TokenStore: Sendable {
         return Array(reply.bytes)
     }
 
+    /// Sends in one turn of the event loop what has so many answers.
+    func start<Value: Sendable>(
+        _ count: Int,
+        _ send:
+            @escaping @Sendable (Clients, _ answer: @escaping (Int, Result<Value, RedisError>) -> Void) -> Void
+    ) -> [EventLoopFuture<Result<Value, RedisError>>] {
+        let promises = (0..<count).map { _ in eventLoop.makePromise(of: Result<Value, RedisError>.self) }
+        eventLoop.execute { [clients] in
+            send(clients.value) { promises[$0].succeed($1) }
+        }
+        return promises.map(\.futureResult)
+    }
+
     func collect<Value: Sendable>(
         _ count: Int,
         _ send:
             @escaping @Sendable (Clients, _ answer: @escaping (Int, Result<Value, RedisError>) -> Void) -> Void
     ) async throws -> [Result<Value, RedisError>] {
-        let promises = (0..<count).map { _ in eventLoop.makePromise(of: Result<Value, RedisError>.self) }
-        eventLoop.execute { [clients] in
-            send(clients.value) { promises[$0].succeed($1) }
-        }
         var answers: [Result<Value, RedisError>] = []
-        for promise in promises { answers.append(try await promise.futureResult.get()) }
+        for future in start(count, send) { answers.append(try await future.get()) }
         return answers
     }
 }
@@ -208,9 +239,17 @@ extension TokenChange {
 }
 
 /// Runs with a server of its own and the token state in it.
-func withTokenStore(_ body: (TokenStore) async throws -> Void) async throws {
-    let server = try RedisServerProcess()
-    let store = try await TokenStore(port: server.port)
+func withTokenStore(
+    on server: TokenStore.Server = .real,
+    _ body: (TokenStore) async throws -> Void
+) async throws {
+    let process = try server == .real ? RedisServerProcess() : nil
+    let store: TokenStore
+    if let process {
+        store = try await TokenStore(port: process.port)
+    } else {
+        store = try await TokenStore(unixMilliseconds: 1_800_000_000_000)
+    }
     do {
         try await body(store)
     } catch {
@@ -218,5 +257,5 @@ func withTokenStore(_ body: (TokenStore) async throws -> Void) async throws {
         throw error
     }
     try await store.close()
-    withExtendedLifetime(server) {}
+    withExtendedLifetime(process) {}
 }

@@ -4,6 +4,7 @@ import PushTopics
 
 @testable import KafkaClient
 @testable import Sender
+@testable import SimulatedServers
 
 /// Invariant 3, of commits: only owners commit, nothing goes back, and a member that may have lost the partition does
 /// not send.

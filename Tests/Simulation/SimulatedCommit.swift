@@ -29,22 +29,6 @@ struct SimulatedCommit {
     }
 }
 
-extension KafkaBatch {
-    /// Errors that come in place of a record.
-    enum SimulatedError: Int32 {
-        case offsetOutOfRange = 1
-        case partitionEnd = -191
-    }
-
-    /// A batch that says why there are no records.
-    static func failed(_ error: SimulatedError, at offset: Int64, _ place: KafkaTopicPartition) -> KafkaBatch {
-        let record = KafkaRecord(topic: place.topic, partition: place.partition, offset: offset, key: nil, value: nil)
-        let batch = KafkaBatch([record])
-        batch.messages[0].pointee.err = .init(rawValue: error.rawValue)
-        return batch
-    }
-}
-
 extension SimulatedConsumer {
     static func place(_ partition: Int32) -> KafkaTopicPartition {
         KafkaTopicPartition(topic: World.requests, partition: partition)

@@ -1,4 +1,5 @@
 @testable import KafkaClient
+@testable import SimulatedServers
 
 /// Questions to the broker, each with an answer later.
 extension SimulatedConsumer {

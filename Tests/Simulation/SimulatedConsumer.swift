@@ -2,6 +2,7 @@ import PushTopics
 
 @testable import KafkaClient
 @testable import Sender
+@testable import SimulatedServers
 
 /// A worker's member of the group; the contract of `KafkaConsumer`.
 ///
@@ -11,11 +12,6 @@ final class SimulatedConsumer: GroupConsumer {
         case assigned([Int32])
         case revoked([Int32], lost: Bool)
         case committed(KafkaError?, SimulatedCommit)
-    }
-
-    private enum Question {
-        case assign([Int32])
-        case revoke([Int32])
     }
 
     /// The client's patience with an answer.
@@ -43,7 +39,7 @@ final class SimulatedConsumer: GroupConsumer {
     private var held: Set<Int32> = []
     private var paused: Set<Int32> = []
     private var reports: [Report] = []
-    private var unanswered: [Question] = []
+    private var questions = RebalanceQuestions()
     /// Reported as revoked, not given back yet.
     private var leaving: Set<Int32> = []
     private var whenRevoked: (() -> Void)?
@@ -200,12 +196,12 @@ final class SimulatedConsumer: GroupConsumer {
         while !reports.isEmpty, !isGone {
             switch reports.removeFirst() {
             case .assigned(let partitions):
-                unanswered.append(.assign(partitions))
+                questions.assign(partitions)
                 world.auditor.heardAssignment(self)
                 onAssigned?(partitions.map(Self.place))
             case .revoked(let partitions, let lost):
-                withdraw(partitions)
-                unanswered.append(.revoke(partitions))
+                questions.withdraw(partitions, isCooperative: world.plan.options.isCooperative)
+                questions.revoke(partitions, lost: lost)
                 if lost {
                     release(partitions)
                     world.auditor.fenced(self)
@@ -214,21 +210,6 @@ final class SimulatedConsumer: GroupConsumer {
             case .committed(let error, let commit): tell(commit, error)
             }
         }
-    }
-
-    /// As a `KafkaConsumer` does: what is taken back before its assignment was answered never begins.
-    private func withdraw(_ revoked: [Int32]) {
-        unanswered = unanswered.compactMap { question in
-            guard case .assign(let partitions) = question else { return question }
-            return world.plan.options.isCooperative ? .assign(partitions.filter { !revoked.contains($0) }) : nil
-        }
-    }
-
-    private func takeUnansweredAssign() -> [Int32]? {
-        var found: [Int32]?
-        for case .assign(let partitions) in unanswered { found = (found ?? []) + partitions }
-        unanswered.removeAll { if case .assign = $0 { true } else { false } }
-        return found
     }
 
     private func start(_ partitions: [Int32], from offset: (Int32) -> Int64?) {
@@ -260,14 +241,12 @@ final class SimulatedConsumer: GroupConsumer {
             failsAssignment = false
             throw .fatal
         }
-        guard let partitions = takeUnansweredAssign() else { return }
+        guard let partitions = questions.takeAssign() else { return }
         start(partitions) { partition in offsets.first { $0.partition == partition }?.offset }
     }
 
     func completeRevoke() throws(KafkaError) {
-        guard let index = unanswered.firstIndex(where: { if case .revoke = $0 { true } else { false } }),
-            case .revoke(let partitions) = unanswered.remove(at: index)
-        else { return }
+        guard let (partitions, _) = questions.takeRevoke() else { return }
         world.note(.revoked, number, partitions.count, "\(name) has given back \(partitions)")
         release(partitions)
         let body = whenRevoked

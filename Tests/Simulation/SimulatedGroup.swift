@@ -1,4 +1,5 @@
 @testable import KafkaClient
+@testable import SimulatedServers
 
 /// The coordinator of the consumer group: members, generations, and who has which partition.
 ///

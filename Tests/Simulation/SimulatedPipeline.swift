@@ -1,14 +1,14 @@
 import NIOCore
-import PortTestSupport
 import PushTopics
 
 @testable import RedisClient
+@testable import SimulatedServers
 
 /// A worker's connection to Redis; the contract of `RedisConnection`: commands run and complete in order; when the
 /// connection is lost, what was sent may have run, and what was not waits for the next one.
-final class SimulatedPipeline: RedisPipeline {
+final class SimulatedPipeline: WrittenPipeline {
     private struct Command {
-        var arguments: [[UInt8]]
+        var written: WrittenCommand
         var completion: RedisConnection.Completion
     }
 
@@ -27,10 +27,7 @@ final class SimulatedPipeline: RedisPipeline {
     /// For the next connection.
     private var waiting: [Command] = []
     /// On their way, in the order of their commands.
-    private var replies = CircularBuffer<Reply>()
-    private var arena = ReplyArena(limitBytes: 1 << 20)
-    /// Memory of replies that were delivered.
-    private var spare: [ReplyArena] = []
+    private var replies = CircularBuffer<SimulatedReply>()
     /// Counts connections, so that what belongs to a former one is not mistaken.
     private var connection = 0
     private(set) var isReady = false
@@ -42,42 +39,12 @@ final class SimulatedPipeline: RedisPipeline {
         self.loop = loop
     }
 
-    deinit {
-        arena.deallocate()
-        for reply in replies { reply.arena.deallocate() }
-        for arena in spare { arena.deallocate() }
-    }
-
     func start() {
         connect(after: world.dice.time(1...30))
     }
 
-    func send(
-        slot: RedisSlot,
-        _ write: (inout RedisCommandWriter) -> Void,
-        _ completion: @escaping RedisConnection.Completion
-    ) {
-        enqueue(Command(arguments: WrittenCommand(write).words, completion: completion))
-    }
-
-    func evaluate(
-        _ script: RedisScript,
-        slot: RedisSlot,
-        keyCount: Int,
-        argumentCount: Int,
-        _ write: (inout RedisCommandWriter) -> Void,
-        _ completion: @escaping RedisConnection.Completion
-    ) {
-        send(
-            slot: slot,
-            { writer in
-                writer.command("EVALSHA", argumentCount: 2 + keyCount + argumentCount)
-                writer.argument(script.digest)
-                writer.argument(keyCount)
-                write(&writer)
-            },
-            completion
-        )
+    func take(_ command: WrittenCommand, _ completion: @escaping RedisConnection.Completion) {
+        enqueue(Command(written: command, completion: completion))
     }
 
     func close() {
@@ -111,7 +78,6 @@ final class SimulatedPipeline: RedisPipeline {
         let failed = inFlight
         inFlight = []
         hasRun = 0
-        spare += replies.map { $0.arena }
         replies = []
         isReady = false
         connection += 1
@@ -155,45 +121,22 @@ final class SimulatedPipeline: RedisPipeline {
         else { return }
         let command = inFlight[offset: hasRun]
         hasRun += 1
-        let root = execute(command)
-        replies.append(takeReply(root))
+        replies.append(execute(command))
         loop.deliver(after: world.dice.time(0...4)) { [weak self] in
             guard let self, connection == self.connection, !isClosed else { return }
             deliver(replies.removeFirst())
         }
     }
 
-    private func execute(_ command: Command) -> Int {
-        world.redis.execute(command.arguments, by: worker, replyInto: &arena)
+    private func execute(_ command: Command) -> SimulatedReply {
+        world.redis.execute(command.written, by: worker)
     }
 
     /// Replies come in the order of the commands, so that each is the oldest one's.
-    private func deliver(_ reply: Reply) {
+    private func deliver(_ reply: SimulatedReply) {
         let command = inFlight.removeFirst()
         hasRun -= 1
-        defer { spare.append(reply.arena) }
-        guard reply.root != SimulatedRedis.wrongType else {
-            let message = "Operation against a key holding the wrong kind of value"
-            return command.completion(.failure(.server(prefix: "WRONGTYPE", message: message)))
-        }
-        var arena = reply.arena
-        withUnsafePointer(to: &arena) { arena in
-            command.completion(
-                .success(RedisReply(arena: arena, index: reply.root, generation: arena.pointee.generation))
-            )
-        }
-    }
-
-    /// A reply with memory of its own, for the next command may run before it arrives.
-    private struct Reply {
-        var arena: ReplyArena
-        var root: Int
-    }
-
-    private func takeReply(_ root: Int) -> Reply {
-        let reply = Reply(arena: arena, root: root)
-        arena = spare.popLast() ?? ReplyArena(limitBytes: 1 << 20)
-        return reply
+        reply.hand(to: command.completion)
     }
 
     private func fail(_ failed: [(command: Command, error: RedisError)]) {

@@ -2,6 +2,7 @@ import NIOCore
 import PushTopics
 
 @testable import KafkaClient
+@testable import SimulatedServers
 
 /// A worker's producer; the contract of `KafkaProducer`: in order, once, and reported on from inside `poll`.
 final class SimulatedProducer: MessageProducer {

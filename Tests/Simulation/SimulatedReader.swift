@@ -1,6 +1,7 @@
 import PushTopics
 
 @testable import KafkaClient
+@testable import SimulatedServers
 
 /// A worker's reader of the log beside its consumer; the contract of `KafkaReader`.
 final class SimulatedReader: PartitionReader {

@@ -4,6 +4,7 @@ import PushTopics
 import SwiftProtobuf
 
 @testable import KafkaClient
+@testable import SimulatedServers
 @testable import TokenState
 
 /// push.tombstones of a world: one partition, of which nothing is deleted.

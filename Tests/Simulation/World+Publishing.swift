@@ -1,6 +1,7 @@
 import PushTopics
 
 @testable import KafkaClient
+@testable import SimulatedServers
 
 /// The brokers' refusals of what workers publish.
 extension World {

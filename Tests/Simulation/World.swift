@@ -8,6 +8,7 @@ import PushTopics
 import SwiftProtobuf
 
 @testable import Sender
+@testable import SimulatedServers
 
 /// A whole pipeline with everything around it, on one thread under one clock. Every choice comes from the plan's seed.
 final class World {
@@ -61,12 +62,12 @@ final class World {
     private final class Parts {
         let auditor: Auditor
         let broker: SimulatedBroker
-        let redis: SimulatedRedis
+        let redis: WorldRedis
 
         init(_ world: World) {
             auditor = Auditor(world: world)
             broker = SimulatedBroker(world: world, partitions: world.plan.options.partitions)
-            redis = SimulatedRedis(world: world)
+            redis = WorldRedis(world: world)
         }
     }
 
@@ -91,7 +92,7 @@ final class World {
 
     var auditor: Auditor { existing.auditor }
     var broker: SimulatedBroker { existing.broker }
-    var redis: SimulatedRedis { existing.redis }
+    var redis: WorldRedis { existing.redis }
 
     private var existing: Parts {
         guard let parts else { preconditionFailure("a world has its parts from its beginning") }

@@ -1,5 +1,6 @@
 import Testing
 
+@testable import SimulatedServers
 @testable import belfry_simulate
 
 /// The appliers' Redis against the rule to which the auditor holds its states.
@@ -21,11 +22,11 @@ import Testing
         var dice = Dice(seed: seed)
         for _ in 0..<200 {
             let changes = Self.changes(&dice)
-            let expected = ApplyingState(after: changes)
+            let expected = TokenModel(after: changes)
             var order = changes + changes.filter { _ in dice.chance(30) }
             for _ in 0..<5 {
                 order.shuffle(using: &dice)
-                var state = ApplyingState()
+                var state = TokenModel()
                 for change in order { _ = state.make(change) }
                 #expect(state == expected, "\(order)")
             }
@@ -34,7 +35,7 @@ import Testing
 
     @Test("A registration in the second of a death, or later, takes it away once; a later death stays")
     func revival() {
-        var state = ApplyingState()
+        var state = TokenModel()
         /// - Returns: the change took a tombstone away; the token is dead after it.
         func make(_ kind: ApplyingChange.Kind, at: UInt32) -> [Bool] {
             let wasRevived = state.make(.init(token: 0, kind: kind, at: at, code: 1))

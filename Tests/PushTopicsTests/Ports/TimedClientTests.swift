@@ -1,11 +1,11 @@
 import KafkaClient
 import PipelineCore
-import PortTestSupport
 import RedisClient
 import Testing
 
 @testable import PipelineTestSupport
 @testable import PushTopics
+@testable import SimulatedServers
 
 /// Clients that measure.
 @Suite struct TimedClientTests {
@@ -14,34 +14,6 @@ import Testing
         var now = MonotonicTime(nanoseconds: 1_000_000_000)
 
         func pass(_ milliseconds: Int64) { now = now + .milliseconds(milliseconds) }
-    }
-
-    /// Keeps the completions.
-    private final class SlowRedis: RedisPipeline {
-        var completions: [RedisConnection.Completion] = []
-        let isReady = true
-
-        func start() {}
-        func close() {}
-
-        func send(
-            slot: RedisSlot,
-            _ write: (inout RedisCommandWriter) -> Void,
-            _ completion: @escaping RedisConnection.Completion
-        ) {
-            completions.append(completion)
-        }
-
-        func evaluate(
-            _ script: RedisScript,
-            slot: RedisSlot,
-            keyCount: Int,
-            argumentCount: Int,
-            _ write: (inout RedisCommandWriter) -> Void,
-            _ completion: @escaping RedisConnection.Completion
-        ) {
-            completions.append(completion)
-        }
     }
 
     /// Keeps the numbers of the commands that were answered.
@@ -74,41 +46,45 @@ import Testing
     @Test("Of commands in flight one is measured at a time; one that fails is no round trip")
     func redis() {
         let clock = Clock()
-        let slow = SlowRedis()
+        let slow = SimulatedRedis()
         let redis = TimedRedis(slow) { clock.now }
         var failures = 0
         for _ in 0..<2 {
-            redis.send(slot: RedisSlot(key: "a")) { _ in
+            redis.send(slot: RedisSlot(key: "a")) {
+                $0.command("PING", argumentCount: 0)
             } _: { result in
                 if case .failure = result { failures += 1 }
             }
         }
         clock.pass(4)
-        for completion in slow.completions { completion(.failure(.closed)) }
+        slow.lose()
         #expect(failures == 2 && redis.roundTrips?.count == 0)
-        slow.completions = []
 
         var replies = 0
         for _ in 0..<2 {
-            redis.send(slot: RedisSlot(key: "a")) { _ in
+            redis.send(slot: RedisSlot(key: "a")) {
+                $0.command("PING", argumentCount: 0)
             } _: { result in
                 if case .success = result { replies += 1 }
             }
             clock.pass(1)
         }
-        for completion in slow.completions { ScriptedReply.integer(1).hand(to: completion) }
+        slow.answerAll()
         #expect(replies == 2 && redis.roundTrips?.count == 1 && redis.roundTrips?.sumSeconds == 0.002)
     }
 
     @Test("A command whose outcome goes to a receiver is measured like any other, and completes once")
     func receiver() {
         let clock = Clock()
-        let slow = SlowRedis()
+        let slow = SimulatedRedis()
         let redis = TimedRedis(slow) { clock.now }
         let receiver = Receiver()
-        for number in 7...8 { redis.send(slot: RedisSlot(key: "a"), { _ in }, to: receiver, number: number) }
+        for number in 7...8 {
+            let slot = RedisSlot(key: "a")
+            redis.send(slot: slot, { $0.command("PING", argumentCount: 0) }, to: receiver, number: number)
+        }
         clock.pass(3)
-        for completion in slow.completions { ScriptedReply.integer(1).hand(to: completion) }
+        slow.answerAll()
         #expect(receiver.numbers == [7, 8])
         #expect(redis.roundTrips?.count == 1 && redis.roundTrips?.sumSeconds == 0.003)
     }

@@ -10,6 +10,7 @@ import Testing
 
 @testable import KafkaClient
 @testable import Sender
+@testable import SimulatedServers
 
 /// The part of a record's notifications that is the same for all tokens, from the record to the connections.
 @Suite("Requests over HTTP/2")

@@ -3,6 +3,7 @@ import PushSchemas
 import Testing
 
 @testable import Sender
+@testable import SimulatedServers
 
 @Suite("Answers that come after a notification was presumed")
 struct LateAnswerTests {
@@ -32,7 +33,7 @@ struct LateAnswerTests {
         bench.wait(milliseconds: 5000)
         #expect(try bench.outcomes().map(\.kind) == [.presumed, .presumed, .presumed])
         #expect(bench.shard.report().counters.outcomes == counted)
-        #expect(bench.producer.messages(of: "push.dead-letters").isEmpty)
+        #expect(bench.producer.records(of: "push.dead-letters").isEmpty)
         #expect(bench.committed()?.offset == 1)
     }
 

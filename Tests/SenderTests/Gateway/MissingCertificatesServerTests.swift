@@ -5,14 +5,14 @@ import NIOEmbedded
 import PipelineCore
 import PushTopics
 import RedisClient
-import Synchronization
 import Testing
 
 @testable import PipelineTestSupport
 @testable import Sender
+@testable import SimulatedServers
 @testable import TokenState
 
-/// The shell around ``MissingCertificate``, without and with a real server.
+/// The shell around ``MissingCertificate``, without and with a server.
 @Suite struct MissingCertificatesServerTests {
     private static let bundleID = TokenStore.bundleID
     private static let environment = TokenStore.environment
@@ -44,10 +44,10 @@ import Testing
         for redis in 0..<3 {
             let eventLoop = EmbeddedEventLoop()
             let lines = LogLines()
-            let scripted = ScriptedRedis(on: eventLoop)
-            scripted.isAway = redis == 1
-            scripted.room = redis == 2 ? 0 : .max
-            let missing = missing(redis == 0 ? nil : scripted, lines, on: eventLoop)
+            let simulated = SimulatedRedis(on: eventLoop)
+            simulated.isAway = redis == 1
+            if redis == 2 { simulated.fate = { _ in .failed(.notSent(reason: "no room")) } }
+            let missing = missing(redis == 0 ? nil : simulated, lines, on: eventLoop)
             var waits = 0
             for _ in 0..<200 {
                 if missing.verdict(bundleID: "a.b", environment: "sandbox") == .waits { waits += 1 }
@@ -55,7 +55,7 @@ import Testing
             }
             #expect(waits == 200)
             #expect(lines.messages == Array(repeating: "certificate missing for a bundle with records", count: 21))
-            scripted.close()
+            simulated.close()
         }
     }
 
@@ -98,18 +98,12 @@ import Testing
         private let store: TokenStore
         private let missing: NIOLoopBound<MissingCertificates>
 
-        /// - Parameters:
-        ///   - seconds: by which its wall clock is ahead.
-        ///   - refusing: decides whether a command, scripts apart, is refused.
-        init(
-            _ store: TokenStore,
-            ahead seconds: Int64 = 0,
-            refusing: @escaping @Sendable () -> Bool = { false }
-        ) async throws {
+        /// - Parameter seconds: by which its wall clock is ahead.
+        init(_ store: TokenStore, ahead seconds: Int64 = 0) async throws {
             self.store = store
             missing = try await store.table { [eventLoop = store.eventLoop] table, completion in
                 let missing = MissingCertificates(
-                    tokens: TokenTable(RefusingRedis(table.redis, refusing), TokenStore.layout),
+                    tokens: table,
                     grace: .seconds(3600),
                     eventLoop: eventLoop,
                     unixMilliseconds: { 1_700_000_000_000 + seconds * 1000 },
@@ -150,9 +144,13 @@ import Testing
         }
     }
 
-    @Test("The group counts from its first miss: a worker that comes later goes on with the count, then gives up")
-    func counted() async throws {
-        try await withTokenStore { store async throws in
+    @Test(
+        "The group counts from its first miss: a worker that comes later goes on with the count, then gives up",
+        arguments: TokenStore.both
+    )
+    func counted(on server: TokenStore.Server) async throws {
+        try await withTokenStore(on: server) { store async throws in
+            try await store.addRules()
             #expect(try await Worker(store).verdict() == .waits)
             #expect(try await store.value(Self.key) == Array("1700000000000".utf8))
             let day = 86_400_000
@@ -184,17 +182,17 @@ import Testing
 
     @Test("A count that Redis would not end is ended later, and begins anew if the certificate is missed before that")
     func endedLater() async throws {
-        try await withTokenStore { store async throws in
-            let isRefusing = Atomic(true)
+        try await withTokenStore(on: .simulated) { store async throws in
+            try await store.addRules()
+            let error = RedisError.server(prefix: "ERR", message: "refused")
+            try await store.onSimulated { $0.refusals["DEL"] = [error, error] }
             _ = try await Worker(store).verdict()
-            let worker = try await Worker(store, ahead: 4000) { isRefusing.load(ordering: .relaxed) }
+            let worker = try await Worker(store, ahead: 4000)
             try await worker.found()
             #expect(try await store.value(Self.key) == Array("1700000000000".utf8))
             #expect(try await worker.verdict() == .waits)
             #expect(try await store.value(Self.key) == Array("1700004000000".utf8))
             try await worker.found()
-            try await worker.pass(seconds: 9)
-            isRefusing.store(false, ordering: .relaxed)
             try await worker.pass(seconds: 9)
             #expect(try await store.value(Self.key) != nil)
             try await worker.pass(seconds: 11)
@@ -257,39 +255,9 @@ import Testing
     }
 }
 
-/// A client that refuses commands, but no scripts, while it is told to.
-private final class RefusingRedis: RedisPipeline {
-    private let redis: any RedisPipeline
-    private let isRefusing: () -> Bool
-
-    init(_ redis: any RedisPipeline, _ isRefusing: @escaping () -> Bool) {
-        self.redis = redis
-        self.isRefusing = isRefusing
-    }
-
-    var isReady: Bool { redis.isReady }
-
-    func start() {}
-
-    func close() {}
-
-    func send(
-        slot: RedisSlot,
-        _ write: (inout RedisCommandWriter) -> Void,
-        _ completion: @escaping RedisConnection.Completion
-    ) {
-        if isRefusing() { return completion(.failure(.server(prefix: "ERR", message: "refused"))) }
-        redis.send(slot: slot, write, completion)
-    }
-
-    func evaluate(
-        _ script: RedisScript,
-        slot: RedisSlot,
-        keyCount: Int,
-        argumentCount: Int,
-        _ write: (inout RedisCommandWriter) -> Void,
-        _ completion: @escaping RedisConnection.Completion
-    ) {
-        redis.evaluate(script, slot: slot, keyCount: keyCount, argumentCount: argumentCount, write, completion)
+extension TokenStore {
+    /// Tells a simulated server the rule of the sender's script.
+    fileprivate func addRules() async throws {
+        try await onSimulated { $0.server.rules[MissingCertificates.miss.digest] = SimulatedRedisServer.missedSince }
     }
 }

@@ -9,6 +9,7 @@ import Testing
 
 @testable import PipelineTestSupport
 @testable import Sender
+@testable import SimulatedServers
 
 /// Connections by credential: certificates, keys, teams.
 @Suite("Credentials of connections over HTTP/2")
@@ -220,7 +221,7 @@ struct StreamCredentialTests {
         let request = PushSendRequest.with { $0.packedTokens = Data(repeating: 1, count: 32) }
         try bench.bring((madeUp + [Bench.sport, Bench.news]).map { ($0, request) })
         bench.wait(milliseconds: 2000)
-        let letters = bench.producer.messages(of: "push.dead-letters")
+        let letters = bench.producer.records(of: "push.dead-letters")
         #expect(letters.map { $0.header("reason") } == ["bundles-too-many"])
         #expect(letters.first?.header("detail")?.contains(madeUp[most]) == true)
         #expect(try bench.offsets(.deadLettered) == [Int64(most)])

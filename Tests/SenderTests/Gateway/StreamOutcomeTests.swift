@@ -8,6 +8,7 @@ import Testing
 
 @testable import PipelineTestSupport
 @testable import Sender
+@testable import SimulatedServers
 
 /// From the answers of the provider API to outcomes, tombstones and the topic's health.
 @Suite("Answers of the provider API")
@@ -87,7 +88,7 @@ struct StreamOutcomeTests {
         bench.assign(0)
         try bench.bring((Bench.news, [1, 2]))
         bench.wait(milliseconds: 7000)
-        let letters = bench.producer.messages(of: "push.dead-letters")
+        let letters = bench.producer.records(of: "push.dead-letters")
         #expect(letters.map { $0.header("reason") } == ["gateway-status-404"])
         #expect(letters.first?.header("detail")?.contains("404 BadPath") == true)
         #expect(try bench.offsets(.deadLettered) == [0] && bench.offsets(.confirmed) == [0])
@@ -125,9 +126,9 @@ struct StreamOutcomeTests {
     // MARK: Tokens
 
     /// A shard with token state, whose clock stands at 1,700,000,000, and that of Redis a little later.
-    private func withRedis(_ test: (Bench, ScriptedRedis) throws -> Void) throws {
+    private func withRedis(_ test: (Bench, SimulatedRedis) throws -> Void) throws {
         let eventLoop = EmbeddedEventLoop()
-        let redis = ScriptedRedis(on: eventLoop)
+        let redis = SimulatedRedis(on: eventLoop)
         redis.clock = 1_700_000_005_000
         let bench = Bench(on: eventLoop, over: .http2, redis: redis)
         defer { bench.shard.leave() }
@@ -180,7 +181,7 @@ struct StreamOutcomeTests {
     @Test("410 of a time before the last registration: what waits is sent")
     func deadBeforeRegistration() throws {
         try withRedis { bench, redis in
-            redis.registeredAt = 1_650_000_000
+            redis.register(1, ofBundle: Bench.news, at: 1_650_000_000)
             bench.service.reply = { $0.token == 1 ? .wait : .accept }
             try bench.bring((Bench.news, [1]), (Bench.news, [1]), (Bench.news, [1]))
             bench.wait(milliseconds: 500)

@@ -8,6 +8,7 @@ import PushSchemas
 import Testing
 
 @testable import Sender
+@testable import SimulatedServers
 
 /// Requests over HTTP/2 as the service sees them.
 @Suite("Requests of the provider API")

@@ -9,6 +9,7 @@ import Testing
 
 @testable import PipelineTestSupport
 @testable import Sender
+@testable import SimulatedServers
 
 /// Requests that are not answered, and connections that end.
 @Suite("Connections over HTTP/2 in trouble")
@@ -260,7 +261,7 @@ struct StreamTroubleTests {
         bench.wait(milliseconds: 30_000)
         #expect(Set(bench.service.accepted.map(\.token)) == Set((1...10).filter { $0 != 5 }))
         #expect(try bench.offsets(.deadLettered).count == 1 && bench.outcomes().count == 10)
-        let letters = bench.producer.messages(of: "push.dead-letters")
+        let letters = bench.producer.records(of: "push.dead-letters")
         #expect(letters.map { $0.header("reason") } == ["request-unanswered"])
     }
 
@@ -277,7 +278,7 @@ struct StreamTroubleTests {
                 bench.wait(milliseconds: 500)
             }
             #expect(try bench.offsets(.deadLettered) == [0] && bench.offsets(.confirmed).count == 60)
-            let letters = bench.producer.messages(of: "push.dead-letters")
+            let letters = bench.producer.records(of: "push.dead-letters")
             #expect(letters.map { $0.header("reason") } == ["request-unanswered"])
             #expect(letters.first?.header("detail")?.contains("sent 5 times") == true)
             #expect(bench.service.peers.count == 1)

@@ -5,6 +5,7 @@ import Testing
 @testable import KafkaClient
 @testable import PipelineTestSupport
 @testable import Sender
+@testable import SimulatedServers
 
 /// A topic whose certificate was there and is not any more.
 @Suite("A certificate that goes away")
@@ -59,11 +60,11 @@ struct VanishedCertificateTests {
         #expect(attempts(in: bench) == 1, "the one under way was the last")
         let waiting = try #require(bench.shard.report().partitions.first)
         #expect(waiting.uncommitted == 0 && waiting.behind == 1 && reason(in: bench) == "certificate-missing")
-        #expect(bench.producer.messages(of: "push.dead-letters").isEmpty)
+        #expect(bench.producer.records(of: "push.dead-letters").isEmpty)
 
         bench.gateway.givenUp = [Bench.sport]
         bench.wait(milliseconds: 2000)
-        let letters = bench.producer.messages(of: "push.dead-letters")
+        let letters = bench.producer.records(of: "push.dead-letters")
         #expect(letters.map { $0.header("reason") } == Array(repeating: "bundle-without-certificate", count: 2))
         #expect(try bench.offsets(.deadLettered) == [0, 1, 1])
         #expect(bench.committed()?.offset == 2 && bench.committed()?.metadata == "3;")

@@ -3,14 +3,15 @@ import Testing
 
 @testable import KafkaClient
 @testable import Sender
+@testable import SimulatedServers
 
 @Suite("What a shard answers to the group")
 struct AssignmentTests {
     private let places = [3, 4].map { KafkaTopicPartition(topic: "push.requests", partition: $0) }
 
-    private func withShard(_ body: (WorkerShard, ScriptedGroup, EmbeddedEventLoop) throws -> Void) rethrows {
-        let group = ScriptedGroup()
+    private func withShard(_ body: (WorkerShard, SimulatedMember, EmbeddedEventLoop) throws -> Void) rethrows {
         let eventLoop = EmbeddedEventLoop()
+        let group = SimulatedMember(on: eventLoop, topic: "push.requests")
         let shard = WorkerShard.scripted(group, on: eventLoop)
         shard.start()
         defer { shard.leave() }
@@ -74,10 +75,12 @@ struct AssignmentTests {
     @Test("While the broker does not tell positions nothing is answered, and the shard has not joined")
     func unknownPositions() {
         withShard { shard, group, eventLoop in
+            group.isAway = true
             shard.assign(places)
             eventLoop.advanceTime(by: .seconds(10))
             #expect(group.answers.isEmpty)
             #expect(!shard.stages.group.hasJoined)
+            group.isAway = false
             group.committedOffset = 7
             eventLoop.advanceTime(by: .seconds(1))
             #expect(group.answers.map { $0.map(\.offset) } == [[7, 7]])
@@ -90,11 +93,13 @@ struct AssignmentTests {
     )
     func takenBackWhole(lost: Bool) {
         withShard { shard, group, eventLoop in
+            group.isAway = true
             shard.assign(places)
             shard.revoke(places, lost: lost)
             eventLoop.advanceTime(by: .seconds(10))
             #expect(group.answers == [[]], "the group waits for it")
             #expect(group.revocations == 1 && shard.stages.group.assigned.isEmpty)
+            group.isAway = false
             group.committedOffset = 7
             shard.assign([places[1]])
             eventLoop.run()

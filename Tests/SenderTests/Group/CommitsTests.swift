@@ -3,6 +3,7 @@ import Testing
 @testable import KafkaClient
 @testable import PipelineTestSupport
 @testable import Sender
+@testable import SimulatedServers
 
 /// Commits without an answer, and the assignments and revocations after them.
 @Suite("Commits that are not answered")
@@ -20,7 +21,7 @@ struct CommitsTests {
         #expect(bench.group.commits.count == 1)
         bench.shard.revoke([bench.place(0)], lost: true)
         bench.assign(0)
-        bench.group.batches.append(KafkaBatch(bench.reader.log))
+        bench.group.batches.append(KafkaBatch(bench.reader.records))
         bench.wait(milliseconds: 1500)
         #expect(bench.gateway.accepted(of: Bench.news) == [1, 1], "it may send, so that it has to commit")
         #expect(bench.group.commits.count == 2)

@@ -7,6 +7,7 @@ import Testing
 @testable import KafkaClient
 @testable import PipelineTestSupport
 @testable import Sender
+@testable import SimulatedServers
 
 /// A partition that goes from one owner to another that reads its records otherwise: nothing is lost between them.
 @Suite("Owners that differ")
@@ -34,7 +35,7 @@ struct DifferentOwnersTests {
         }
         guard let former else { return bench }
         former.shard.leave()
-        bench.reader.log = former.reader.log
+        bench.reader.records = former.reader.records
         return bench
     }
 
@@ -42,7 +43,7 @@ struct DifferentOwnersTests {
     private func begin(_ bench: Bench) throws {
         bench.assign(0)
         let start = try #require(bench.group.answers.first?.first?.offset)
-        bench.group.batches.append(KafkaBatch(bench.reader.log.filter { $0.offset >= start }))
+        bench.group.batches.append(KafkaBatch(bench.reader.records.filter { $0.offset >= start }))
         bench.wait(milliseconds: 5000)
     }
 
@@ -112,14 +113,14 @@ struct DifferentOwnersTests {
         let second = try owner(after: first)
         defer { second.shard.leave() }
         try begin(second)
-        #expect(second.producer.messages(of: "push.dead-letters").count == 3)
+        #expect(second.producer.records(of: "push.dead-letters").count == 3)
         #expect(try second.offsets(.deadLettered) == [0, 1, 2] && second.gateway.accepted.isEmpty)
         #expect(second.committed()?.metadata == "3;")
     }
 
     /// Damages the first records of a log, or mends them.
     private func exchange(_ bench: Bench, _ count: Int64, _ value: [UInt8]) {
-        bench.reader.log = bench.reader.log.map { record in
+        bench.reader.records = bench.reader.records.map { record in
             guard record.offset < count else { return record }
             return KafkaRecord(
                 topic: record.topic,
@@ -149,8 +150,8 @@ struct DifferentOwnersTests {
         first.group.batches.append(KafkaBatch([garbage]))
         first.group.committedOffset = 1
         try first.bring((Bench.news, [2]), (Bench.sport, [3]), (Bench.news, [4]))
-        let sound = first.reader.log[0].value
-        first.reader.log.insert(garbage, at: 0)
+        let sound = first.reader.records[0].value
+        first.reader.records.insert(garbage, at: 0)
         first.wait(milliseconds: 5000)
         #expect(try first.laggards() == [.refused: 0, Bench.hash(Bench.sport): 2])
 
@@ -164,7 +165,7 @@ struct DifferentOwnersTests {
         }
         defer { second.shard.leave() }
         exchange(second, 1, sound ?? [])
-        second.reader.log = second.reader.log.map { record in
+        second.reader.records = second.reader.records.map { record in
             guard record.offset == 2 else { return record }
             return KafkaRecord(
                 topic: record.topic,

@@ -4,6 +4,7 @@ import Testing
 
 @testable import PipelineTestSupport
 @testable import Sender
+@testable import SimulatedServers
 
 /// Records in partitions to which their keys do not lead.
 @Suite("Misplaced records")

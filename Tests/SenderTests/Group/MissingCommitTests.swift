@@ -6,6 +6,7 @@ import Testing
 @testable import KafkaClient
 @testable import PipelineTestSupport
 @testable import Sender
+@testable import SimulatedServers
 
 /// Partitions of which the group has no commit: fresh ones, and those whose commits are gone.
 @Suite("A worker without a commit")
@@ -17,10 +18,10 @@ struct MissingCommitTests {
     private func bench(
         isMarked: Bool = false,
         _ change: (inout BelfryConfiguration) -> Void = { _ in }
-    ) -> (Bench, ScriptedRedis) {
+    ) -> (Bench, SimulatedRedis) {
         let eventLoop = EmbeddedEventLoop()
-        let redis = ScriptedRedis(on: eventLoop)
-        if isMarked { redis.marks[mark] = "formerly 70" }
+        let redis = SimulatedRedis(on: eventLoop)
+        if isMarked { redis.server[mark] = "formerly 70" }
         let bench = Bench(on: eventLoop, redis: redis, committed: KafkaOffset.none, change)
         bench.group.end = 3
         return (bench, redis)
@@ -29,7 +30,7 @@ struct MissingCommitTests {
     /// The log of a partition that begins at 0.
     private func fill(_ bench: Bench) throws {
         for offset in 0..<3 as Range<Int64> { try bench.keep(Bench.news, [UInt8(1 + offset)], at: offset) }
-        bench.group.batches.append(KafkaBatch(bench.reader.log))
+        bench.group.batches.append(KafkaBatch(bench.reader.records))
     }
 
     @Test("A fresh partition starts at its beginning, and its start is committed and marked before anything is sent")
@@ -41,7 +42,7 @@ struct MissingCommitTests {
         bench.wait(milliseconds: 40)
         #expect(bench.committed()?.offset == 0 && bench.committed()?.metadata == "3;")
         bench.wait(milliseconds: 40)
-        #expect(redis.marks == [mark: "belfry-worker 0"])
+        #expect(redis.server.keys == [mark] && redis.server[mark] == "belfry-worker 0")
         try fill(bench)
         bench.wait(milliseconds: 2000)
         #expect(bench.gateway.accepted(of: Bench.news) == [1, 2, 3])
@@ -69,7 +70,7 @@ struct MissingCommitTests {
         bench.group.committedOffset = 2
         bench.wait(milliseconds: 11_000)
         #expect(bench.group.seeks.map(\.offset) == [2] && bench.group.paused.isEmpty)
-        bench.group.batches.append(KafkaBatch(bench.reader.log))
+        bench.group.batches.append(KafkaBatch(bench.reader.records))
         bench.wait(milliseconds: 1000)
         #expect(bench.gateway.accepted(of: Bench.news) == [3])
         #expect(WorkerRole.obstacles([bench.shard.report()]).isEmpty)
@@ -88,7 +89,7 @@ struct MissingCommitTests {
         let (bench, redis) = bench()
         defer { bench.shard.leave() }
         redis.isAway = true
-        bench.group.committedPositions[bench.place(1)] = KafkaPartitionOffset(
+        bench.group.committed[bench.place(1)] = KafkaPartitionOffset(
             bench.place(1),
             offset: 2,
             metadata: "3;"

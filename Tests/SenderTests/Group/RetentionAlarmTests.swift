@@ -4,6 +4,7 @@ import Testing
 @testable import KafkaClient
 @testable import PipelineTestSupport
 @testable import Sender
+@testable import SimulatedServers
 
 /// The publishing time of the oldest record that is not done, by which the time until retention reaches it is known.
 @Suite("The alarm before retention overtakes a cursor")
@@ -74,14 +75,14 @@ struct RetentionAlarmTests {
         bench.publishedAt = 90_000
         try bench.bring((Bench.sport, [2]), (Bench.news, [3]))
         bench.wait(milliseconds: 2000)
-        #expect(bench.reader.begins == [5] && bench.reader.stops == 1)
+        #expect(bench.reader.begins.map(\.offset) == [5] && bench.reader.stops == 1)
         let times = bench.shard.stages.group.assigned[0]?.feeds.mapValues(\.cursorPublishedAt)
         #expect(times?[Bench.hash(Bench.sport)] == 5000 && times?[Bench.hash(Self.other)] == 7000)
         #expect(bench.shard.report().oldestPublishedAt == 5000)
         #expect(bench.gateway.accepted(of: Bench.news) == [3] && bench.gateway.accepted(of: Bench.sport).isEmpty)
         #expect(try bench.laggards() == [Bench.hash(Bench.sport): 5, Bench.hash(Self.other): 7])
         bench.wait(milliseconds: 10_000)
-        #expect(bench.reader.begins == [5])
+        #expect(bench.reader.begins.map(\.offset) == [5])
     }
 
     @Test("A topic that may be fed is read for its records, and its time is that of the record at its cursor")
@@ -99,7 +100,7 @@ struct RetentionAlarmTests {
         try bench.bring((Bench.sport, [2]))
         bench.wait(milliseconds: 5000)
         #expect(bench.gateway.accepted(of: Bench.sport) == [1, 2])
-        #expect(bench.reader.begins == [5, 5] && bench.shard.report().oldestPublishedAt == nil)
+        #expect(bench.reader.begins.map(\.offset) == [5, 5] && bench.shard.report().oldestPublishedAt == nil)
         #expect(bench.committed()?.metadata == "3;")
     }
 
@@ -109,7 +110,7 @@ struct RetentionAlarmTests {
         defer { bench.shard.leave() }
         bench.assign(0)
         bench.group.end = 12
-        bench.group.batches.append(.outOfRange(bench.place(0), at: 7))
+        bench.group.batches.append(.failed(.offsetOutOfRange, at: 7, bench.place(0)))
         bench.wait(milliseconds: 5000)
         #expect(bench.group.seeks.isEmpty && bench.shard.report().counters.offsetsBeyondEnd == 1)
         let alarm = "partition was cut before its committed offset; it stands until the group's offsets are set"
@@ -139,7 +140,7 @@ struct RetentionAlarmTests {
         bench.assign(0)
         bench.group.start = 5
         bench.group.end = 12
-        bench.group.batches.append(.outOfRange(bench.place(0), at: 4))
+        bench.group.batches.append(.failed(.offsetOutOfRange, at: 4, bench.place(0)))
         bench.wait(milliseconds: 2000)
         #expect(bench.group.seeks.map(\.offset) == [7])
         #expect(bench.lines.messages.isEmpty && bench.shard.report().counters.offsetsBeyondEnd == 0)
@@ -152,12 +153,12 @@ struct RetentionAlarmTests {
         defer { bench.shard.leave() }
         try bench.shard.addTopic(Bench.sport)
         bench.group.end = 20_000
-        bench.reader.isOutOfRange = true
+        bench.reader.partitions[0].notice = (.offsetOutOfRange, 5)
         bench.assign(0)
         bench.wait(milliseconds: 5000)
         try bench.bring((Bench.news, [1]))
         bench.wait(milliseconds: 1000)
-        #expect(bench.reader.begins == [5] && bench.gateway.accepted(of: Bench.news) == [1])
+        #expect(bench.reader.begins.map(\.offset) == [5] && bench.gateway.accepted(of: Bench.news) == [1])
         #expect(bench.lines.messages.count { $0.hasPrefix("partition was cut before its committed offset") } == 1)
         #expect(try bench.laggards() == [Bench.hash(Bench.sport): 5])
     }
@@ -170,7 +171,7 @@ struct RetentionAlarmTests {
         bench.gateway.missing = [Bench.sport, "com.example.other"]
         bench.group.start = 105
         bench.group.end = 20_000
-        bench.reader.isOutOfRange = true
+        bench.reader.partitions[0].notice = (.offsetOutOfRange, 5)
         bench.assign(0)
         bench.wait(milliseconds: 5000)
         #expect(bench.shard.report().counters.recordsLost == 100)

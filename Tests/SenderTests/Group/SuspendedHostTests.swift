@@ -4,6 +4,7 @@ import PipelineCore
 import Testing
 
 @testable import Sender
+@testable import SimulatedServers
 
 /// A host that is suspended or moved: the clock of event loops stands still meanwhile, and the group goes on.
 @Suite("A suspended host")

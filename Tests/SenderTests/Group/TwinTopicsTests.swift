@@ -4,6 +4,7 @@ import Testing
 @testable import KafkaClient
 @testable import PipelineTestSupport
 @testable import Sender
+@testable import SimulatedServers
 
 /// Two bundles whose names have one hash where there is no salt: they share a feed, and nothing else.
 @Suite("Topics with one hash")
@@ -70,7 +71,7 @@ struct TwinTopicsTests {
             try next.keep(offset.isMultiple(of: 2) ? Self.first : Self.second, [UInt8(offset) + 1], at: offset)
         }
         next.assign(0)
-        next.group.batches.append(KafkaBatch(Array(next.reader.log.dropFirst())))
+        next.group.batches.append(KafkaBatch(Array(next.reader.records.dropFirst())))
         try next.bring((Self.first, [5]))
         next.wait(milliseconds: 5000)
         #expect(next.gateway.accepted(of: Self.first) == [5], "what was done is not sent again")
@@ -90,7 +91,7 @@ struct TwinTopicsTests {
         defer { bench.shard.leave() }
         for offset in 0..<4 as Range<Int64> { try bench.keep(Bench.news, [UInt8(offset) + 1], at: offset) }
         bench.assign(0)
-        bench.group.batches.append(KafkaBatch(Array(bench.reader.log.dropFirst())))
+        bench.group.batches.append(KafkaBatch(Array(bench.reader.records.dropFirst())))
         bench.wait(milliseconds: 5000)
         #expect(bench.gateway.accepted(of: Bench.news) == [2, 3, 4])
         try bench.bring((Bench.news, [5]))
@@ -116,7 +117,7 @@ struct TwinTopicsTests {
         try bringBoth(to: bench)
         bench.wait(milliseconds: 5000)
         #expect(bench.gateway.accepted(of: Self.first) == [1, 3] && bench.gateway.accepted(of: Self.second).isEmpty)
-        let letters = bench.producer.messages(of: "push.dead-letters")
+        let letters = bench.producer.records(of: "push.dead-letters")
         #expect(letters.map { $0.header("source-offset") } == ["1", "3"])
         #expect(bench.committed()?.offset == 4 && bench.committed()?.metadata == "3;")
     }

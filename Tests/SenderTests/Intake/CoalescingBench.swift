@@ -6,13 +6,14 @@ import PushSchemas
 
 @testable import KafkaClient
 @testable import Sender
+@testable import SimulatedServers
 
 /// A shard with one partition and one lane. Its gateway never answers, so what it sends stays in the lane.
 final class CoalescingBench {
     let eventLoop: EmbeddedEventLoop
-    let group = ScriptedGroup()
-    let producer = ScriptedProducer()
-    let reader = ScriptedReader()
+    let group: SimulatedMember
+    let producer = CollectingProducer()
+    let reader = SimulatedTopic("push.requests", partitions: 8)
     let gateway: MemoryGateway
     let shard: WorkerShard
     private var nextOffset: Int64 = 0
@@ -22,10 +23,11 @@ final class CoalescingBench {
 
     init(
         on eventLoop: EmbeddedEventLoop = EmbeddedEventLoop(),
-        redis: ScriptedRedis? = nil,
+        redis: SimulatedRedis? = nil,
         _ change: (inout BelfryConfiguration) -> Void = { _ in }
     ) {
         self.eventLoop = eventLoop
+        group = SimulatedMember(on: eventLoop, topic: "push.requests")
         var configuration = BelfryConfiguration()
         let place = HostPort(host: "nowhere", port: 1)
         configuration.environments = [EnvironmentSettings(name: "sandbox", gateways: [place])]
@@ -55,7 +57,7 @@ final class CoalescingBench {
             defer { nextOffset += 1 }
             return try record(token: request.token, key: request.key, at: nextOffset)
         }
-        reader.log += records
+        reader.records += records
         group.batches.append(KafkaBatch(records))
     }
 

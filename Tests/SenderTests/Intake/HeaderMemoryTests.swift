@@ -5,6 +5,7 @@ import Testing
 
 @testable import PipelineTestSupport
 @testable import Sender
+@testable import SimulatedServers
 
 /// Records whose headers are large.
 @Suite("Headers of records")
@@ -45,7 +46,7 @@ struct HeaderMemoryTests {
         try bench.bring((Bench.sport, [4]))
         bench.wait(milliseconds: 2000)
         #expect(bench.gateway.accepted(of: Bench.news).isEmpty && bench.gateway.accepted(of: Bench.sport) == [4])
-        let letters = bench.producer.messages(of: "push.dead-letters")
+        let letters = bench.producer.records(of: "push.dead-letters")
         #expect(letters.map { $0.header("reason") } == ["headers-too-large"])
         #expect(letters.first?.header("detail")?.contains("16385 bytes") == true)
         #expect(letters.allSatisfy { $0.header(TraceContext.parent) == nil })
@@ -61,7 +62,7 @@ struct HeaderMemoryTests {
         bench.headers = [(TraceContext.parent, Array(repeating: 0x61, count: bytes))]
         try bench.bring((Bench.news, [1, 2]))
         bench.wait(milliseconds: 2000)
-        let traces = bench.producer.messages(of: "push.outcomes").map { $0.header(TraceContext.parent)?.utf8.count }
+        let traces = bench.producer.records(of: "push.outcomes").map { $0.header(TraceContext.parent)?.utf8.count }
         #expect(traces == (bytes == 512 ? [512, 512] : [nil, nil]))
     }
 }

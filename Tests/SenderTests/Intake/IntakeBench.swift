@@ -10,13 +10,14 @@ import Testing
 
 @testable import KafkaClient
 @testable import Sender
+@testable import SimulatedServers
 
 /// An intake that takes in one request at a time.
 final class IntakeBench {
     static let bundleID = "com.example.news"
     static let requests = "push.requests"
 
-    let producer = ScriptedProducer()
+    let producer = CollectingProducer()
     private let intake: Intake
     private let topic: Topic
     private let feed: TopicFeed
@@ -118,7 +119,7 @@ final class IntakeBench {
 
     /// Reason and detail of the dead letters.
     var letters: [String] {
-        producer.messages(of: "push.dead-letters").map {
+        producer.records(of: "push.dead-letters").map {
             "\($0.header("reason") ?? ""): \($0.header("detail") ?? "")"
         }
     }

@@ -5,10 +5,12 @@ import NIOEmbedded
 import PipelineCore
 import PushSchemas
 import Testing
+import TokenState
 
 @testable import KafkaClient
 @testable import PipelineTestSupport
 @testable import Sender
+@testable import SimulatedServers
 
 /// One record, or one fetched batch, does not hold a shard's event loop: its work is spread over turns.
 @Suite("The work of one turn")
@@ -117,7 +119,7 @@ struct RecordCostTests {
     @Test("A record that asks Redis for much asks in several turns, and each notification is counted once")
     func asking() throws {
         let eventLoop = EmbeddedEventLoop()
-        let redis = ScriptedRedis(on: eventLoop)
+        let redis = SimulatedRedis(on: eventLoop)
         let bench = Bench(on: eventLoop, redis: redis) { $0.outcomes = .none }
         defer { bench.shard.leave() }
         bench.assign(0)
@@ -132,11 +134,11 @@ struct RecordCostTests {
     @Test("Questions that Redis had no room for are asked again, beside those still to be asked for the first time")
     func askingAgain() throws {
         let eventLoop = EmbeddedEventLoop()
-        let redis = ScriptedRedis(on: eventLoop)
+        let redis = SimulatedRedis(on: eventLoop)
         let bench = Bench(on: eventLoop, redis: redis) { $0.outcomes = .none }
         defer { bench.shard.leave() }
         bench.assign(0)
-        redis.badgeRefusals = .init(repeating: .notSent(reason: "no room"), count: 100)
+        redis.refusals[.calls(BadgeScript.change)] = .init(repeating: .notSent(reason: "no room"), count: 100)
         try bench.bring([(Bench.news, Self.asking)])
         bench.wait(milliseconds: 500)
         #expect(bench.gateway.payloads.isEmpty && redis.badgeKeys.count == 4900)
@@ -225,7 +227,7 @@ struct RecordCostTests {
         for index in long { request.tokens[index].locArgs = [String(repeating: "x", count: 5000)] }
         try bench.bring([(Bench.news, request)])
         bench.wait(milliseconds: 2000)
-        let letters = bench.producer.messages(of: "push.dead-letters")
+        let letters = bench.producer.records(of: "push.dead-letters")
         #expect(letters.count == 1)
         #expect(letters.first?.header("token-indices") == "3,7,\(Self.count - 1)")
         #expect(badges(bench) == (0..<Self.count).filter { !long.contains($0) })

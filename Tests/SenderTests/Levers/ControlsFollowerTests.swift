@@ -6,6 +6,7 @@ import Testing
 @testable import KafkaClient
 @testable import PipelineTestSupport
 @testable import Sender
+@testable import SimulatedServers
 
 /// The follower of push.controls, on a clock and a topic of the test.
 @Suite("Follower of push.controls")
@@ -15,19 +16,19 @@ struct ControlsFollowerTests {
 
     private final class Bench {
         let eventLoop = EmbeddedEventLoop()
-        let topic = ScriptedTopic()
+        let topic = SimulatedTopic("push.controls")
         let log = LogLines()
         private(set) var told: [TopicControls] = []
         private(set) var completeAsOf: MonotonicTime?
         private var follower: ControlsFollower?
 
-        init(_ prepare: (ScriptedTopic) throws -> Void = { _ in }) rethrows {
+        init(_ prepare: (SimulatedTopic) throws -> Void = { _ in }) rethrows {
             try prepare(topic)
             eventLoop.advanceTime(by: .seconds(1))
             let follower = ControlsFollower(
                 eventLoop: eventLoop,
                 reader: topic,
-                topic: ScriptedTopic.name,
+                topic: topic.name,
                 partitions: 1,
                 logger: log.logger
             ) { [unowned self] in
@@ -47,12 +48,12 @@ struct ControlsFollowerTests {
         func stop() { follower?.stop() }
     }
 
-    private static func pull(_ setting: TopicControl.Setting, in topic: ScriptedTopic) throws {
+    private static func pull(_ setting: TopicControl.Setting, in topic: SimulatedTopic) throws {
         let value = try ControlRecord.value(setting, of: news, reason: "test")
         topic.append(value, key: ControlRecord.key(setting.lever, of: news))
     }
 
-    private static func turnOff(_ lever: TopicControl.Lever, in topic: ScriptedTopic) {
+    private static func turnOff(_ lever: TopicControl.Lever, in topic: SimulatedTopic) {
         topic.append(nil, key: ControlRecord.key(lever, of: news))
     }
 
@@ -115,7 +116,7 @@ struct ControlsFollowerTests {
             try Self.pull(.pace(notificationsPerSecond: 7), in: topic)
         }
         defer { bench.stop() }
-        bench.topic.partitions = [ScriptedTopic.Partition()]
+        bench.topic.partitions = [SimulatedTopic.Partition()]
         try Self.pull(.pace(notificationsPerSecond: 9), in: bench.topic)
         bench.wait(milliseconds: 3000)
         #expect(bench.told.last?[Self.news] == TopicControl(notificationsPerSecond: 9))
@@ -127,10 +128,10 @@ struct ControlsFollowerTests {
     func deleted() throws {
         let bench = try Bench { try Self.pull(.pause, in: $0) }
         defer { bench.stop() }
-        bench.topic.failure = ScriptedTopic.gone
+        bench.topic.failure = .unknownTopic
         bench.wait(milliseconds: 3000)
         #expect(bench.told.count == 1, "what was told holds")
-        bench.topic.partitions = [ScriptedTopic.Partition()]
+        bench.topic.partitions = [SimulatedTopic.Partition()]
         bench.topic.failure = nil
         bench.wait(milliseconds: 3000)
         #expect(bench.told.last == TopicControls())
@@ -141,7 +142,7 @@ struct ControlsFollowerTests {
     func readAgain() throws {
         let bench = try Bench { try Self.pull(.pause, in: $0) }
         defer { bench.stop() }
-        bench.topic.partitions[0].notice = (ScriptedTopic.outOfRange, 1)
+        bench.topic.partitions[0].notice = (.autoOffsetReset, 1)
         bench.wait(milliseconds: 5000)
         #expect(bench.topic.begins.count == 2 && bench.told.count == 1)
         #expect(bench.log.levels(of: Self.isAnother).isEmpty)

@@ -7,6 +7,7 @@ import Testing
 @testable import KafkaClient
 @testable import PipelineTestSupport
 @testable import Sender
+@testable import SimulatedServers
 
 /// A shard under the levers of push.controls.
 @Suite("Levers in a shard")

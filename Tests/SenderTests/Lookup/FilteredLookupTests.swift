@@ -10,6 +10,7 @@ import Testing
 
 @testable import PipelineTestSupport
 @testable import Sender
+@testable import SimulatedServers
 @testable import TokenState
 
 /// Tokens that a shard asks of Redis, beside a filter of dead tokens.
@@ -19,7 +20,7 @@ struct FilteredLookupTests {
         static let maxAge = Duration.seconds(30)
 
         let eventLoop = EmbeddedEventLoop()
-        let redis: ScriptedRedis
+        let redis: SimulatedRedis
         let filters: DeadTokenSets
         let shard: WorkerShard
         private(set) var topics: [Topic] = []
@@ -33,7 +34,7 @@ struct FilteredLookupTests {
 
         /// - Parameter layout: nil: Redis was away when the worker began, which only one does that sends without it.
         init(memoryBytes: Int = .max, layout: TokenLayout? = TokenStore.layout) throws {
-            redis = ScriptedRedis(on: eventLoop)
+            redis = SimulatedRedis(on: eventLoop)
             redis.isMute = true
             filters = DeadTokenSets(
                 maxAge: Self.maxAge,
@@ -46,7 +47,7 @@ struct FilteredLookupTests {
             configuration.environments = [EnvironmentSettings(name: TokenStore.environment, gateways: [])]
             if layout == nil { configuration.redis.whenAway = .send }
             shard = WorkerShard.scripted(
-                ScriptedGroup(),
+                SimulatedMember(on: eventLoop, topic: "push.requests"),
                 configuration: configuration,
                 redis: redis,
                 layout: layout,
@@ -62,6 +63,11 @@ struct FilteredLookupTests {
 
         deinit { bytes.deallocate() }
 
+        /// Redis has no room for the next look-ups.
+        func refuse(_ count: Int) {
+            redis.refusals["HGET"] = Array(repeating: .notSent(reason: "no room"), count: count)
+        }
+
         var now: MonotonicTime { MonotonicTime(eventLoop.now) }
 
         /// Number of a batch's tokens that Redis is asked for.
@@ -72,19 +78,19 @@ struct FilteredLookupTests {
 
         /// Number of a batch's tokens that Redis is asked for now.
         func ask(for batch: PreparedBatch) -> Int {
-            let before = redis.questions
+            let before = redis.count("HGET")
             lookup.add(batch)
             lookup.ask()
             eventLoop.run()
-            return redis.questions - before
+            return redis.count("HGET") - before
         }
 
         /// Asks again where an answer is missing.
         func askAgain() -> Int {
-            let before = redis.questions
+            let before = redis.count("HGET")
             lookup.ask()
             eventLoop.run()
-            return redis.questions - before
+            return redis.count("HGET") - before
         }
 
         var lookup: Lookup { shard.stages.lookup }
@@ -247,18 +253,17 @@ struct FilteredLookupTests {
         let bench = try Bench()
         defer { bench.shard.leave() }
         bench.redis.isMute = false
-        bench.redis.room = 2
+        bench.refuse(3)
         let batch = bench.batch(of: (1...5).map { (0, $0) })
         #expect(bench.ask(for: batch) == 5)
-        batch.verdicts[0] = .isDeadByFeedback
-        bench.redis.room = 3
+        batch.verdicts[4] = .isDeadByFeedback
+        bench.refuse(1)
         #expect(bench.askAgain() == 0, "it would be refused again")
         bench.wait(.seconds(1))
         #expect(bench.askAgain() == 4)
         bench.wait(.seconds(1))
-        bench.redis.room = .max
         #expect(bench.askAgain() == 1)
-        #expect(bench.redis.directoryQuestions == 5 + 4 + 1, "once for each tag, for none of the tokens is known")
+        #expect(bench.redis.count("GET") == 5 + 4 + 1, "once for each tag, for none of the tokens is known")
         #expect(bench.lookup.count == 0 && bench.shard.stages.counters.sent == 5, "it has gone on")
         #expect(batch.verdicts == Array(repeating: .sends, count: 5))
     }
@@ -267,12 +272,11 @@ struct FilteredLookupTests {
     func back() throws {
         let bench = try Bench()
         defer { bench.shard.leave() }
-        bench.redis.room = 0
+        bench.refuse(1)
         let batch = bench.batch(of: [(0, 1)])
         #expect(bench.ask(for: batch) == 1)
-        bench.redis.room = .max
         bench.shard.redisConnected()
-        #expect(bench.redis.questions == 2)
+        #expect(bench.redis.count("HGET") == 2)
     }
 
     @Test("Until Redis tells where tokens lie nothing is asked, and sending goes on; then it is asked for tokens")

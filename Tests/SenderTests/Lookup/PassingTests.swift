@@ -5,6 +5,7 @@ import PushSchemas
 import Testing
 
 @testable import Sender
+@testable import SimulatedServers
 
 /// A shard whose Redis is away, of which some topics need nothing.
 @Suite("Topics that need nothing of Redis")
@@ -28,7 +29,7 @@ struct PassingTests {
     @Test("They go on while others wait for it; those lag, and come in order when it is back")
     func pass() throws {
         let eventLoop = EmbeddedEventLoop()
-        let redis = ScriptedRedis(on: eventLoop)
+        let redis = SimulatedRedis(on: eventLoop)
         let bench = Bench(on: eventLoop, over: .http2, redis: redis)
         defer { bench.shard.leave() }
         bench.assign(0)
@@ -51,7 +52,7 @@ struct PassingTests {
     @Test("Where all wait for it the partitions are paused, and no topic lags")
     func allWait() throws {
         let eventLoop = EmbeddedEventLoop()
-        let redis = ScriptedRedis(on: eventLoop)
+        let redis = SimulatedRedis(on: eventLoop)
         let bench = Bench(on: eventLoop, over: .http2, redis: redis)
         defer { bench.shard.leave() }
         bench.assign(0)

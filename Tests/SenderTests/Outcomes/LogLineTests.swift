@@ -7,6 +7,7 @@ import Testing
 
 @testable import PipelineTestSupport
 @testable import Sender
+@testable import SimulatedServers
 
 /// Lines of the log, and the trace of a request to its end.
 @Suite("Log lines and traces")
@@ -56,11 +57,11 @@ struct LogLineTests {
             request("c", 1...3) { $0.report = .summary },
         ])
         bench.wait(milliseconds: 10_000)
-        let messages = bench.producer.messages(of: "push.outcomes")
+        let messages = bench.producer.records(of: "push.outcomes")
         let outcomes = try bench.outcomes()
         #expect(Set(outcomes.map(\.kind)) == [.confirmed, .rejected, .expired, .deadLettered, .summary])
         #expect(Set(outcomes.map(\.requestID)) == ["a", "b", "c"])
-        let letters = bench.producer.messages(of: "push.dead-letters")
+        let letters = bench.producer.records(of: "push.dead-letters")
         #expect(letters.count == 2)
         for message in messages + letters {
             #expect(message.header("traceparent") == Self.trace && message.header("tracestate") == Self.state)
@@ -75,7 +76,7 @@ struct LogLineTests {
         try bench.bring([request("a", 1...3)])
         bench.wait(milliseconds: 5000)
         #expect(try Set(bench.outcomes().map(\.kind)) == [.confirmed, .rejected, .presumed])
-        for message in bench.producer.messages(of: "push.outcomes") {
+        for message in bench.producer.records(of: "push.outcomes") {
             #expect(message.header("traceparent") == Self.trace && message.header("tracestate") == Self.state)
         }
     }
@@ -102,7 +103,7 @@ struct LogLineTests {
         defer { bench.shard.leave() }
         try bench.bring((0..<1000).map { request("bad \($0)", 1...1) { $0.payload = Data("{".utf8) } })
         bench.wait(milliseconds: 10_000)
-        #expect(bench.producer.messages(of: "push.dead-letters").count == 1000)
+        #expect(bench.producer.records(of: "push.dead-letters").count == 1000)
         let lines = bench.lines.metadata(of: Self.message)
         #expect((100..<300).contains(lines.count) && lines[0]["request-id"] == "bad 0" && lines[99]["offset"] == "99")
         try bench.bring([request("last", 1...1) { $0.payload = Data("{".utf8) }])

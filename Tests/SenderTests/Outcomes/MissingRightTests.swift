@@ -4,6 +4,7 @@ import Testing
 
 @testable import PipelineTestSupport
 @testable import Sender
+@testable import SimulatedServers
 
 @Suite("A worker whose Redis user lacks a right")
 struct MissingRightTests {
@@ -17,15 +18,15 @@ struct MissingRightTests {
     )
     func reading(prefix: String, message: String) throws {
         let eventLoop = EmbeddedEventLoop()
-        let redis = ScriptedRedis(on: eventLoop)
-        redis.refusal = .server(prefix: prefix, message: message)
+        let redis = SimulatedRedis(on: eventLoop)
+        redis.fate = { $0.name == "HGET" ? .failed(.server(prefix: prefix, message: message)) : .runs }
         let bench = Bench(on: eventLoop, redis: redis)
         defer { bench.shard.leave() }
         bench.assign(0)
         try bench.bring((Bench.news, [1]))
         bench.wait(milliseconds: 5000)
         #expect(bench.gateway.accepted.isEmpty && bench.lines.messages.contains("token state could not be read"))
-        redis.refusal = nil
+        redis.fate = { _ in .runs }
         bench.wait(milliseconds: 2000)
         #expect(bench.gateway.accepted(of: Bench.news) == [1])
     }
@@ -33,8 +34,8 @@ struct MissingRightTests {
     @Test("A token whose state has an unknown form is sent to without it, and holds up no other")
     func unknownForm() throws {
         let eventLoop = EmbeddedEventLoop()
-        let redis = ScriptedRedis(on: eventLoop)
-        redis.refusal = .server(prefix: "WRONGTYPE", message: "Operation against a key holding the wrong kind of value")
+        let redis = SimulatedRedis(on: eventLoop)
+        redis.fate = { $0.name == "HGET" ? .answered(.wrongType) : .runs }
         let bench = Bench(on: eventLoop, redis: redis)
         defer { bench.shard.leave() }
         bench.assign(0)

@@ -7,6 +7,7 @@ import Testing
 
 @testable import PipelineTestSupport
 @testable import Sender
+@testable import SimulatedServers
 
 /// Dead letters for refusals of one record that come one after the other.
 @Suite("Refused content")
@@ -96,7 +97,7 @@ struct RefusedContentTests {
         try bench.bring((ShardBench.news, [1, 2]), (ShardBench.sport, [1, 2]))
         bench.wait(milliseconds: 1000)
         func published() -> [String] {
-            bench.producer.messages(of: "push.dead-letters").map { letter in
+            bench.producer.records(of: "push.dead-letters").map { letter in
                 "\(letter.header("source-offset") ?? "")/\(letter.header("token-indices") ?? "")"
             }
         }
@@ -110,7 +111,7 @@ struct RefusedContentTests {
     // MARK: Content that is refused to every token
 
     private func letters(of bench: ShardBench) -> [String] {
-        bench.producer.messages(of: "push.dead-letters").map { letter in
+        bench.producer.records(of: "push.dead-letters").map { letter in
             "\(letter.header("source-offset") ?? "")/\(letter.header("token-indices") ?? "")"
                 + " \(letter.header("reason") ?? "")"
         }

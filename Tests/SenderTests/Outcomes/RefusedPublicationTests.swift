@@ -6,6 +6,7 @@ import Testing
 @testable import KafkaClient
 @testable import PipelineTestSupport
 @testable import Sender
+@testable import SimulatedServers
 
 /// Publications that the broker refuses for good, or until operators have mended it.
 @Suite("Publications that the broker refuses")
@@ -17,7 +18,7 @@ struct RefusedPublicationTests {
     private static let unknownTopic = KafkaError.ofProducer("UNKNOWN_TOPIC_OR_PART", 3)
     private static let tokens = 32_000
 
-    private static func bytes(_ message: ScriptedProducer.Message) -> Int {
+    private static func bytes(_ message: CollectingProducer.Record) -> Int {
         message.value.count + message.headers.reduce(0) { $0 + $1.0.utf8.count + $1.1.count }
     }
 
@@ -32,7 +33,7 @@ struct RefusedPublicationTests {
     /// The positions that dead letters name, by reason.
     private static func named(_ bench: Bench) throws -> [String: [UInt32]] {
         var named: [String: [UInt32]] = [:]
-        for letter in bench.producer.messages(of: "push.dead-letters") {
+        for letter in bench.producer.records(of: "push.dead-letters") {
             let runs = try #require(TokenRuns(letter.header("token-indices") ?? "?"))
             named[letter.header("reason") ?? "", default: []] += runs.runs.flatMap { $0 }
         }
@@ -48,7 +49,7 @@ struct RefusedPublicationTests {
         bench.assign(0)
         try Self.bringWrongTokens(bench)
         bench.wait(milliseconds: 3000)
-        let letters = bench.producer.messages(of: "push.dead-letters")
+        let letters = bench.producer.records(of: "push.dead-letters")
         #expect(letters.count == 4)
         let named = try Self.named(bench)
         #expect(named.count == 2)
@@ -67,7 +68,7 @@ struct RefusedPublicationTests {
         bench.assign(0)
         try Self.bringWrongTokens(bench)
         bench.wait(milliseconds: 3000)
-        let letters = bench.producer.messages(of: "push.dead-letters")
+        let letters = bench.producer.records(of: "push.dead-letters")
         #expect(letters.count == 4 && letters.allSatisfy { $0.header("cut-from-bytes") != nil })
         #expect(letters.compactMap { $0.header("cut-from-tokens").flatMap { Int($0) } }.reduce(0, +) == Self.tokens)
         #expect(letters.allSatisfy { $0.header("source-offset") == "0" && $0.header("reason") != nil })
@@ -128,7 +129,7 @@ struct RefusedPublicationTests {
         bench.wait(milliseconds: 600_000)
         #expect(bench.producer.attempts <= 40, "an attempt in half a minute, not one a second for each")
         #expect(bench.lines.messages.count { $0.hasPrefix("publication was not") } <= 40)
-        #expect(bench.producer.messages(of: "push.dead-letters").count == 1, "another topic is not kept waiting")
+        #expect(bench.producer.records(of: "push.dead-letters").count == 1, "another topic is not kept waiting")
         #expect(bench.shard.report().barred == 2001)
         bench.producer.objection = { _ in nil }
         bench.wait(milliseconds: 31_000)

@@ -7,6 +7,7 @@ import Testing
 @testable import KafkaClient
 @testable import PipelineTestSupport
 @testable import Sender
+@testable import SimulatedServers
 
 /// Requests that arrive one after the other, and a Redis that does not take each at once.
 @Suite("The memory of requests")
@@ -14,15 +15,28 @@ struct RequestMemoryTests {
     private typealias Bench = ShardBench
 
     private let eventLoop = EmbeddedEventLoop()
-    private let redis: ScriptedRedis
+    private let redis: SimulatedRedis
 
     private static let lost = RedisError.maybeExecuted(reason: "the connection was lost")
     private static let noRight = RedisError.server(prefix: "NOPERM", message: "this user has no permissions")
     private static let wrongType = RedisError.server(prefix: "WRONGTYPE", message: "")
 
-    init() { redis = ScriptedRedis(on: eventLoop) }
+    /// Refuses the next requests that it is to remember, each with the first of these.
+    private let refusals = Refusals()
 
-    private func makeBench(_ redis: ScriptedRedis, sendsWithoutRedis: Bool = false) -> Bench {
+    private final class Refusals {
+        var errors: [RedisError] = []
+    }
+
+    init() {
+        redis = SimulatedRedis(on: eventLoop)
+        redis.fate = { [refusals] command in
+            let isRequest = command.name == "SET" && command.words.count == 5
+            return isRequest && !refusals.errors.isEmpty ? .failed(refusals.errors.removeFirst()) : .runs
+        }
+    }
+
+    private func makeBench(_ redis: SimulatedRedis, sendsWithoutRedis: Bool = false) -> Bench {
         let bench = Bench(on: eventLoop, redis: redis) {
             $0.worker.dedupeWindow = .seconds(3600)
             $0.redis.whenAway = sendsWithoutRedis ? .send : .wait
@@ -46,12 +60,12 @@ struct RequestMemoryTests {
 
     @Test("Behind a request that Redis did not take, newer ones of its token wait until it does; others do not")
     func inOrder() throws {
-        redis.refusals = [Self.lost]
+        refusals.errors = [Self.lost]
         let bench = makeBench(redis)
         defer { bench.shard.leave() }
         try bench.bring([request("a", to: 1)])
         bench.wait(milliseconds: 500)
-        #expect(bench.gateway.accepted(of: Bench.news) == [1] && redis.refusals.isEmpty && remembered.isEmpty)
+        #expect(bench.gateway.accepted(of: Bench.news) == [1] && refusals.errors.isEmpty && remembered.isEmpty)
         try bench.bring([request("b", to: 1), request("c", to: 1), request("d", to: 2)])
         bench.wait(milliseconds: 500)
         #expect(bench.gateway.accepted(of: Bench.news) == [1, 1, 1, 2] && remembered == [3])
@@ -75,19 +89,19 @@ struct RequestMemoryTests {
 
     @Test("Of two requests that arrive together, the newer one is remembered when Redis has the older one")
     func together() throws {
-        redis.refusals = [Self.lost]
+        refusals.errors = [Self.lost]
         let bench = makeBench(redis)
         defer { bench.shard.leave() }
         try bench.bring([request("a", to: 1), request("b", to: 1)])
         bench.wait(milliseconds: 1000)
-        #expect(bench.gateway.accepted(of: Bench.news) == [1, 1] && redis.refusals.isEmpty && remembered.isEmpty)
+        #expect(bench.gateway.accepted(of: Bench.news) == [1, 1] && refusals.errors.isEmpty && remembered.isEmpty)
         bench.wait(milliseconds: 1000)
         #expect(remembered == [0, 1])
     }
 
     @Test("The next owner, if Redis lacks an older request, sends the newer one behind it once more")
     func takenOver() throws {
-        redis.refusals = [Self.lost]
+        refusals.errors = [Self.lost]
         let first = makeBench(redis)
         try first.bring([request("a", to: 1)])
         first.wait(milliseconds: 500)
@@ -97,18 +111,18 @@ struct RequestMemoryTests {
         // It dies: nothing it would still say is heard.
         first.shard.leave()
 
-        let heir = ScriptedRedis(on: eventLoop)
-        heir.remembered = redis.remembered
+        let heir = SimulatedRedis(on: eventLoop)
+        for key in redis.remembered { heir.server[key] = "1" }
         let second = makeBench(heir)
         defer { second.shard.leave() }
-        second.group.batches.append(KafkaBatch(first.reader.log))
+        second.group.batches.append(KafkaBatch(first.reader.records))
         second.wait(milliseconds: 1000)
         #expect(second.gateway.accepted(of: Bench.news) == [1, 1])
     }
 
     @Test("A request that Redis refuses for good holds up no other; newer ones of its token are not remembered either")
     func refusedForGood() throws {
-        redis.refusals = [Self.lost]
+        refusals.errors = [Self.lost]
         let bench = makeBench(redis)
         defer { bench.shard.leave() }
         try bench.bring([request("a", to: 1)])
@@ -116,9 +130,9 @@ struct RequestMemoryTests {
         try bench.bring([request("b", to: 1), request("c", to: 2)])
         bench.wait(milliseconds: 500)
         #expect(remembered == [2])
-        redis.refusals = [Self.wrongType]
+        refusals.errors = [Self.wrongType]
         bench.wait(milliseconds: 1000)
-        #expect(remembered == [2] && redis.refusals.isEmpty)
+        #expect(remembered == [2] && refusals.errors.isEmpty)
         #expect(try bench.offsets(.presumed) == [2, 0, 1])
         #expect(bench.committed()?.offset == 3 && bench.committed()?.metadata == "3;")
     }
@@ -130,17 +144,21 @@ struct RequestMemoryTests {
         try bench.bring([request("a", to: 1)])
         bench.wait(milliseconds: 1000)
         #expect(bench.gateway.accepted(of: Bench.news) == [1] && remembered == [0])
-        redis.lostDirectoryAnswers = 1
+        redis.fate = { [redis] command in
+            guard command.name == "GET", !redis.askedRequests.contains(command.words[1]) else { return .runs }
+            redis.fate = { _ in .runs }
+            return .failed(Self.lost)
+        }
         try bench.bring([request("a", to: 1)])
         bench.wait(milliseconds: 3000)
-        #expect(redis.lostDirectoryAnswers == 0 && redis.askedRequests.count == 2)
+        #expect(redis.askedRequests.count == 2)
         #expect(bench.gateway.accepted(of: Bench.news) == [1])
         #expect(try bench.offsets(.duplicate) == [1] && bench.committed()?.offset == 2)
     }
 
     @Test("Without the right to write a request is not taken for remembered: it waits until the right is there")
     func missingRight() throws {
-        redis.refusals = [Self.noRight]
+        refusals.errors = [Self.noRight]
         let bench = makeBench(redis)
         defer { bench.shard.leave() }
         try bench.bring([request("a", to: 1)])

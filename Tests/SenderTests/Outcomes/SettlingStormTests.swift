@@ -6,6 +6,7 @@ import Testing
 @testable import KafkaClient
 @testable import PipelineTestSupport
 @testable import Sender
+@testable import SimulatedServers
 
 /// Hundreds of thousands of notifications that settle in one callback.
 @Suite("Storms of settling")
@@ -62,7 +63,7 @@ struct SettlingStormTests {
         // The broker acknowledges what there is in each turn, at least in each tick of 20 ms.
         bench.wait(milliseconds: 2000)
         let turns = 100
-        #expect(bench.producer.messages.count > 50 * 500)
+        #expect(bench.producer.records.count > 50 * 500)
         #expect(bench.producer.attempts <= (turns + 2) * 501)
         #expect(bench.group.commits.count > commits)
         #expect(try bench.laggards()[Bench.hash(Bench.news)] ?? 0 >= 1, "the first record is done, and committed")

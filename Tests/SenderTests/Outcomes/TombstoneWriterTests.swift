@@ -5,6 +5,8 @@ import Testing
 @testable import PipelineTestSupport
 @testable import RedisClient
 @testable import Sender
+@testable import SimulatedServers
+@testable import TokenState
 
 @Suite("Refused tokens and their tombstones")
 struct TombstoneWriterTests {
@@ -36,7 +38,7 @@ struct TombstoneWriterTests {
         corrected: Int64? = nil
     ) throws -> [Int] {
         let eventLoop = EmbeddedEventLoop()
-        let redis = ScriptedRedis(on: eventLoop)
+        let redis = SimulatedRedis(on: eventLoop)
         let bench = Bench(on: eventLoop, redis: redis)
         defer { bench.shard.leave() }
         bench.setClock(unixSeconds: clock)
@@ -47,7 +49,7 @@ struct TombstoneWriterTests {
         bench.wait(milliseconds: 1000)
         bench.setClock(unixSeconds: later ?? clock + 2)
         let lost = RedisError.maybeExecuted(reason: "the connection was lost")
-        if corrected != nil { redis.tombstoneRefusals = [lost, lost] }
+        if corrected != nil { redis.refusals[.calls(TokenScripts.tombstone)] = [lost, lost] }
         try bench.bring((Bench.news, [2]))
         bench.wait(milliseconds: 1000)
         #expect(try bench.shard.addTopic(Bench.news).health.trust.through == 1)

@@ -4,6 +4,7 @@ import Testing
 
 @testable import PipelineTestSupport
 @testable import Sender
+@testable import SimulatedServers
 
 /// The measured way of notifications.
 @Suite("Times of notifications on their way")

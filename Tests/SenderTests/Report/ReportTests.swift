@@ -7,6 +7,7 @@ import Testing
 
 @testable import PipelineTestSupport
 @testable import Sender
+@testable import SimulatedServers
 
 /// The outcomes of a request that its publisher asks for.
 @Suite("Reports of requests")
@@ -123,7 +124,7 @@ struct ReportTests {
         let next = Bench(over: .http2, committed: commit.offset, metadata: commit.metadata)
         defer { next.shard.leave() }
         next.assign(0)
-        next.group.batches.append(KafkaBatch(bench.reader.log))
+        next.group.batches.append(KafkaBatch(bench.reader.records))
         next.wait(milliseconds: 5000)
         #expect(next.service.accepted(of: Bench.news).sorted() == [1, 1, 2, 3, 4])
         #expect(try summaries(of: next) == ["0: confirmed 2"])
@@ -172,7 +173,7 @@ struct ReportTests {
                 "0: confirmed 1, dead_lettered 1", "1: expired 2", "2: dead_lettered 2",
             ]
         )
-        #expect(bench.producer.messages(of: "push.dead-letters").count == 2)
+        #expect(bench.producer.records(of: "push.dead-letters").count == 2)
         #expect(bench.committed()?.offset == 3)
     }
 

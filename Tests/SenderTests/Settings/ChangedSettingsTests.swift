@@ -6,6 +6,7 @@ import Testing
 @testable import KafkaClient
 @testable import PipelineTestSupport
 @testable import Sender
+@testable import SimulatedServers
 
 /// A shard that is told other settings while it works.
 @Suite("Settings that change while a shard runs")
@@ -64,11 +65,11 @@ struct ChangedSettingsTests {
     @Test("A window that is gone is not asked for in Redis any more: what waited for its end is sent")
     func windowGone() throws {
         let eventLoop = EmbeddedEventLoop()
-        let redis = ScriptedRedis(on: eventLoop)
+        let redis = SimulatedRedis(on: eventLoop)
         let bench = CoalescingBench(on: eventLoop, redis: redis) { $0.worker.coalescingWindow = .seconds(2) }
         defer { bench.shard.leave() }
         bench.group.cachedEnd = 0
-        redis.window = 2000
+        redis.answerWindows(with: 2000)
         try bench.bring((1, "score"))
         bench.wait(milliseconds: 100)
         // The question about the end of the window is not answered, and asked again.

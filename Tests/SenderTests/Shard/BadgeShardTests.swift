@@ -5,9 +5,11 @@ import PipelineCore
 import PushSchemas
 import RedisClient
 import Testing
+import TokenState
 
 @testable import KafkaClient
 @testable import Sender
+@testable import SimulatedServers
 
 /// A shard with notifications that change the numbers of their tokens.
 @Suite("Badges")
@@ -34,11 +36,11 @@ struct BadgeShardTests {
 
     private struct Bench {
         let bench: ShardBench
-        let redis: ScriptedRedis
+        let redis: SimulatedRedis
 
         init(_ change: (inout BelfryConfiguration) -> Void = { _ in }) {
             let eventLoop = EmbeddedEventLoop()
-            redis = ScriptedRedis(on: eventLoop)
+            redis = SimulatedRedis(on: eventLoop)
             bench = ShardBench(on: eventLoop, redis: redis, change)
             bench.group.cachedEnd = 0
             bench.assign(0)
@@ -123,7 +125,7 @@ struct BadgeShardTests {
             badges.bench.shard.revoke([badges.bench.place(0)], lost: true)
             badges.bench.setClock(unixSeconds: 1020)
             badges.bench.assign(0)
-            badges.bench.group.batches.append(KafkaBatch(badges.bench.reader.log))
+            badges.bench.group.batches.append(KafkaBatch(badges.bench.reader.records))
             badges.bench.wait(milliseconds: 2000)
             #expect(try badges.kinds() == [.expired] && badges.redis.badge == 0)
         }
@@ -134,7 +136,7 @@ struct BadgeShardTests {
         let badges = Bench()
         defer { badges.bench.shard.leave() }
         badges.bench.setClock(unixSeconds: 1000)
-        badges.redis.badgeRefusals = [.maybeExecuted(reason: "the connection was lost")]
+        badges.redis.refusals[.calls(BadgeScript.takeBack)] = [.maybeExecuted(reason: "the connection was lost")]
         try badges.bench.bring([Self.request([1]) { $0.expiration = 10 }])
         badges.bench.wait(milliseconds: 500)
         #expect(try badges.kinds().isEmpty && badges.bench.committed()?.offset ?? 0 == 0)
@@ -177,7 +179,8 @@ struct BadgeShardTests {
     func refused() throws {
         let badges = Bench()
         defer { badges.bench.shard.leave() }
-        badges.redis.badgeRefusals = [.server(prefix: "BELFRY", message: "a badge of another form is not known here")]
+        let error = RedisError.server(prefix: "BELFRY", message: "a badge of another form is not known here")
+        badges.redis.refusals[.calls(BadgeScript.change)] = [error]
         try badges.bring(Self.request([1]))
         #expect(badges.numbers == [nil])
         try badges.bring(Self.request([1]))
@@ -188,7 +191,7 @@ struct BadgeShardTests {
     func again() throws {
         let badges = Bench()
         defer { badges.bench.shard.leave() }
-        badges.redis.badgeRefusals = [.maybeExecuted(reason: "the connection was lost")]
+        badges.redis.refusals[.calls(BadgeScript.change)] = [.maybeExecuted(reason: "the connection was lost")]
         try badges.bring(Self.request([1]))
         badges.bench.wait(milliseconds: 2000)
         #expect(badges.numbers == [1])
@@ -224,7 +227,7 @@ struct BadgeShardTests {
     func orderOfDue() throws {
         let badges = Bench()
         defer { badges.bench.shard.leave() }
-        badges.redis.badgeRefusals = [.maybeExecuted(reason: "the connection was lost")]
+        badges.redis.refusals[.calls(BadgeScript.change)] = [.maybeExecuted(reason: "the connection was lost")]
         try badges.bench.bring([Self.request([1], key: "score")])
         badges.bench.wait(milliseconds: 100)
         try badges.bench.bring([Self.request([1], key: "score") { $0.notification.clearBadge() }])

@@ -5,6 +5,7 @@ import Testing
 
 @testable import KafkaClient
 @testable import Sender
+@testable import SimulatedServers
 
 /// A shard with requests that have a coalescing key. Its gateway never answers, so what it sends stays in its lanes.
 @Suite("Requests with a coalescing key")
@@ -133,27 +134,27 @@ struct CoalescingShardTests {
     @Test("While Redis is away the end of a window is asked for until it answers; no waiting request is lost")
     func redisAway() throws {
         let eventLoop = EmbeddedEventLoop()
-        let redis = ScriptedRedis(on: eventLoop)
+        let redis = SimulatedRedis(on: eventLoop)
         let bench = CoalescingBench(on: eventLoop, redis: redis) { $0.worker.coalescingWindow = .seconds(2) }
         defer { bench.shard.leave() }
         bench.group.cachedEnd = 0
-        redis.window = 2000
+        redis.answerWindows(with: 2000)
         try bench.bring((1, "score"))
         bench.wait(milliseconds: 100)
         redis.isAway = true
         bench.wait(milliseconds: 60_000)
         #expect(bench.sent.isEmpty && bench.waiting == 1)
         redis.isAway = false
-        redis.window = -1
+        redis.answerWindows(with: -1)
         bench.wait(milliseconds: 3000)
         #expect(bench.sent.isEmpty && bench.superseded == 1, "what Redis says then counts: a newer one was sent")
         #expect(bench.waiting == 0)
     }
 
     /// A shard with a window, which goes on without Redis after five seconds.
-    private func goingOnWithoutRedis() -> (bench: CoalescingBench, redis: ScriptedRedis) {
+    private func goingOnWithoutRedis() -> (bench: CoalescingBench, redis: SimulatedRedis) {
         let eventLoop = EmbeddedEventLoop()
-        let redis = ScriptedRedis(on: eventLoop)
+        let redis = SimulatedRedis(on: eventLoop)
         let bench = CoalescingBench(on: eventLoop, redis: redis) {
             $0.worker.coalescingWindow = .seconds(2)
             $0.redis.whenAway = .send
@@ -181,7 +182,7 @@ struct CoalescingShardTests {
         defer { bench.shard.leave() }
         // A request that waits in a lane for a connection would hold up later ones.
         bench.gateway.isSilent = false
-        redis.window = 2000
+        redis.answerWindows(with: 2000)
         redis.isAway = true
         try bench.bring((1, "score"))
         bench.wait(milliseconds: 8000)
@@ -205,7 +206,7 @@ struct CoalescingShardTests {
     func answerComesLate() throws {
         let (bench, redis) = goingOnWithoutRedis()
         defer { bench.shard.leave() }
-        redis.window = 2000
+        redis.answerWindows(with: 2000)
         try bench.bring((1, "score"))
         bench.wait(milliseconds: 1900)
         redis.isMute = true

@@ -5,6 +5,7 @@ import Testing
 @testable import BelfrySupport
 @testable import PipelineTestSupport
 @testable import Sender
+@testable import SimulatedServers
 
 /// Payment card and social-security numbers, from the record to outcome and dead letter.
 @Suite("Sensitive data")
@@ -110,7 +111,7 @@ struct SensitiveDataTests {
         )
         #expect(outcomes.map(\.kind) == [.deadLettered] && outcomes.first?.reason == "sensitive-data")
         #expect(outcomes.first?.warning == "")
-        let letters = bench.producer.messages(of: "push.dead-letters")
+        let letters = bench.producer.records(of: "push.dead-letters")
         #expect(letters.count == 1)
         #expect(letters.first?.header("reason") == "sensitive-data")
         #expect(

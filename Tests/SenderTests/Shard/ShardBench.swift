@@ -8,6 +8,7 @@ import Synchronization
 @testable import KafkaClient
 @testable import PipelineTestSupport
 @testable import Sender
+@testable import SimulatedServers
 
 /// A shard with one lane for each topic, gateways in memory, and a log that both its readers read.
 final class ShardBench {
@@ -16,9 +17,9 @@ final class ShardBench {
     private static let requests = "push.requests"
 
     let eventLoop: EmbeddedEventLoop
-    let group = ScriptedGroup()
-    let producer = ScriptedProducer()
-    let reader = ScriptedReader()
+    let group: SimulatedMember
+    let producer = CollectingProducer()
+    let reader = SimulatedTopic("push.requests", partitions: 8)
     let gateway: MemoryGateway
     let lines = LogLines()
     let shard: WorkerShard
@@ -54,7 +55,7 @@ final class ShardBench {
     init(
         on eventLoop: EmbeddedEventLoop = EmbeddedEventLoop(),
         over transport: EnvironmentSettings.Transport = .binary,
-        redis: ScriptedRedis? = nil,
+        redis: SimulatedRedis? = nil,
         committed offset: Int64 = 0,
         metadata: String = "3;",
         salt: TopicSalt = .none,
@@ -63,6 +64,7 @@ final class ShardBench {
         _ change: (inout BelfryConfiguration) -> Void = { _ in }
     ) {
         self.eventLoop = eventLoop
+        group = SimulatedMember(on: eventLoop, topic: Self.requests)
         var configuration = BelfryConfiguration()
         let place = HostPort(host: "nowhere", port: 1)
         configuration.environments = [EnvironmentSettings(name: "sandbox", gateways: [place], transport: transport)]
@@ -138,11 +140,11 @@ final class ShardBench {
 
     func bring(_ requests: [(bundleID: String, request: PushSendRequest)], to partition: Int32 = 0) throws {
         let records = try requests.map { bundleID, request in
-            let offset = ends[partition] ?? group.committedOffset ?? 0
+            let offset = ends[partition] ?? group.committedOffset
             ends[partition] = offset + 1
             return try record(bundleID, request, at: offset, in: partition)
         }
-        reader.log += records
+        reader.records += records
         group.batches.append(KafkaBatch(records))
     }
 
@@ -152,7 +154,7 @@ final class ShardBench {
             $0.environment = environment
             $0.packedTokens = Data(tokens.flatMap { Array(repeating: $0, count: 32) })
         }
-        reader.log.append(try record(bundleID, request, at: offset, in: 0))
+        reader.records.append(try record(bundleID, request, at: offset, in: 0))
     }
 
     private func record(
@@ -211,7 +213,7 @@ final class ShardBench {
 
     /// The outcomes that were published, in order.
     func outcomes() throws -> [PushOutcome] {
-        try producer.messages(of: "push.outcomes").map { try PushOutcome(serializedBytes: $0.value) }
+        try producer.records(of: "push.outcomes").map { try PushOutcome(serializedBytes: $0.value) }
     }
 
     /// The source offsets of those of one kind, in order.

@@ -8,6 +8,7 @@ import Testing
 @testable import KafkaClient
 @testable import PipelineTestSupport
 @testable import Sender
+@testable import SimulatedServers
 
 /// Effects of one topic on the others of its partition.
 @Suite("The topics of a partition")
@@ -96,8 +97,8 @@ struct ShardTopicTests {
         defer { second.shard.leave() }
         second.assign(0)
         let start = try #require(second.group.answers.first?.first?.offset)
-        second.reader.log = first.reader.log
-        second.group.batches.append(KafkaBatch(first.reader.log.filter { $0.offset >= start }))
+        second.reader.records = first.reader.records
+        second.group.batches.append(KafkaBatch(first.reader.records.filter { $0.offset >= start }))
         second.wait(milliseconds: 5000)
         #expect(second.gateway.accepted(of: Bench.sport) == Array(1...20))
         #expect(second.gateway.accepted(of: Bench.news).isEmpty)
@@ -146,7 +147,7 @@ struct ShardTopicTests {
         bench.wait(milliseconds: 5000)
         #expect(bench.gateway.accepted.map(\.token) == Array(101...105))
         #expect(!bench.gateway.attempts.contains(Bench.sport))
-        #expect(bench.producer.messages(of: "push.dead-letters").isEmpty)
+        #expect(bench.producer.records(of: "push.dead-letters").isEmpty)
         #expect(bench.committed()?.offset == 10)
         #expect(try bench.laggards() == [Bench.hash(Bench.sport): 0])
         #expect(bench.gateway.ticks >= 4, "time passes for the waiting topic")
@@ -203,8 +204,8 @@ struct ShardTopicTests {
         second.gateway.missing = Set(uncertified.dropLast())
         second.assign(0)
         let start = try #require(second.group.answers.first?.first?.offset)
-        second.reader.log = first.reader.log
-        second.group.batches.append(KafkaBatch(first.reader.log.filter { $0.offset >= start }))
+        second.reader.records = first.reader.records
+        second.group.batches.append(KafkaBatch(first.reader.records.filter { $0.offset >= start }))
         second.wait(milliseconds: 5000)
         #expect(second.gateway.accepted.map(\.bundleID) == [uncertified[uncertified.count - 1]])
         #expect(try second.laggards().count == uncertified.count - 1)
@@ -220,10 +221,10 @@ struct ShardTopicTests {
         bench.wait(milliseconds: 1000)
         bench.gateway.givenUp = [Bench.sport]
         bench.wait(milliseconds: 40)
-        let first = bench.producer.messages(of: "push.dead-letters").count
+        let first = bench.producer.records(of: "push.dead-letters").count
         #expect(1...3 * TopicFlow.givenUpAtOnce ~= first, "paced")
         bench.wait(milliseconds: 3000)
-        let letters = bench.producer.messages(of: "push.dead-letters")
+        let letters = bench.producer.records(of: "push.dead-letters")
         #expect(letters.compactMap { $0.header("source-offset") } == (0..<100).map { "\($0)" })
         #expect(letters.allSatisfy { $0.header("reason") == "bundle-without-certificate" })
         #expect(letters.allSatisfy { $0.header("token-indices") == nil })
@@ -255,9 +256,9 @@ struct ShardTopicTests {
         try bench.keep(Bench.news, [9], at: committed)
         bench.assign(0)
         let start = try #require(bench.group.answers.first?.first?.offset)
-        bench.group.batches.append(KafkaBatch(bench.reader.log.filter { $0.offset >= start }))
+        bench.group.batches.append(KafkaBatch(bench.reader.records.filter { $0.offset >= start }))
         bench.wait(milliseconds: 5000)
-        let letters = bench.producer.messages(of: "push.dead-letters")
+        let letters = bench.producer.records(of: "push.dead-letters")
         #expect(Set(letters.compactMap { $0.header("source-offset") }) == ["0", "1", "2", "\(committed)"])
         let reason = environment.isEmpty ? "environment-needed" : "environment-unknown"
         #expect(letters.count == 4 && letters.count { $0.header("reason") == reason } >= 3)
@@ -274,7 +275,7 @@ struct ShardTopicTests {
         let good = PushDeviceToken.with { $0.raw = Data(repeating: 7, count: 32) }
         try bench.bring([(Bench.news, .with { $0.tokens = bad + [good] + bad })])
         bench.wait(milliseconds: 1000)
-        let letters = bench.producer.messages(of: "push.dead-letters")
+        let letters = bench.producer.records(of: "push.dead-letters")
         #expect(letters.map { $0.header("token-indices") } == ["0-499,501-1000"])
         #expect(letters.map { $0.header("reason") } == ["token-length"])
         #expect(letters.map { $0.header("detail") } == ["the token has 3 bytes; allowed: 32"])
@@ -283,7 +284,7 @@ struct ShardTopicTests {
         bench.producer.isSilent = false
         bench.wait(milliseconds: 1000)
         #expect(try bench.offsets(.deadLettered).count == 1000 && bench.gateway.accepted(of: Bench.news) == [7])
-        #expect(bench.producer.messages(of: "push.dead-letters").count == 1)
+        #expect(bench.producer.records(of: "push.dead-letters").count == 1)
         #expect(bench.committed()?.offset == 1 && bench.committed()?.metadata == "3;")
     }
 
@@ -295,7 +296,7 @@ struct ShardTopicTests {
         bench.assign(0)
         try bench.bring((Bench.news, [1, 9, 2, 3, 5]), (Bench.news, [9]))
         bench.wait(milliseconds: 5000)
-        let letters = bench.producer.messages(of: "push.dead-letters")
+        let letters = bench.producer.records(of: "push.dead-letters")
         #expect(letters.map { $0.header("token-indices") } == ["0,2-4"])
         #expect(letters.map { $0.header("reason") } == ["gateway-status-7"])
         #expect(try bench.offsets(.deadLettered) == [0, 0, 0, 0])

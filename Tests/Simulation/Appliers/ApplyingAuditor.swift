@@ -1,6 +1,7 @@
 import PipelineCore
 
 @testable import KafkaClient
+@testable import SimulatedServers
 @testable import TokenState
 
 /// Holds a world of appliers to its rules, at every commit and at the end.
@@ -186,8 +187,8 @@ final class ApplyingAuditor {
     func checkEnd() {
         let changes = Dictionary(grouping: world.redis.made, by: \.token)
         for token in 0..<world.options.tokens {
-            let expected = ApplyingState(after: changes[token] ?? [])
-            let state = world.redis.states[token] ?? ApplyingState()
+            let expected = TokenModel(after: changes[token] ?? [])
+            let state = world.redis.states[token] ?? TokenModel()
             if state != expected { fail(.state, "token \(token) is \(state), not \(expected)") }
             checkLastWord(token, state)
         }
@@ -204,7 +205,7 @@ final class ApplyingAuditor {
     }
 
     /// A reader of push.tombstones after compaction knows of a death that was told, whatever overtook its record.
-    private func checkLastWord(_ token: Int, _ state: ApplyingState) {
+    private func checkLastWord(_ token: Int, _ state: TokenModel) {
         // A worker's own tombstones come from the plan, and the keeper tells nothing.
         guard state.isDead, state.reason != TokenRecord.Reason.invalid.rawValue, !world.plan.hasRetention,
             let word = world.broker.words[token], word.told >= Int64(state.tombstoned)

@@ -3,6 +3,7 @@ import PushSchemas
 import SwiftProtobuf
 
 @testable import KafkaClient
+@testable import SimulatedServers
 @testable import TokenState
 
 /// The broker of a world of appliers: its Kafka topics, and what readers of push.tombstones can know.

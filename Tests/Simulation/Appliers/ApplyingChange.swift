@@ -1,3 +1,5 @@
+@testable import SimulatedServers
+
 /// A change of a token's state, as a record means it and as Redis is asked for it.
 struct ApplyingChange: Hashable, Sendable {
     enum Kind: Hashable, Sendable {
@@ -22,25 +24,10 @@ struct ApplyingChange: Hashable, Sendable {
     }
 }
 
-/// The state of a token.
-struct ApplyingState: Hashable, Sendable {
-    /// UNIX seconds; 0: never.
-    var registered: UInt32 = 0
-    /// UNIX seconds of the description, if it is later than the registration; else 0.
-    var described: UInt32 = 0
-    /// UNIX seconds; 0: no tombstone.
-    var tombstoned: UInt32 = 0
-    var reason: UInt8 = 0
-    /// The flags of the texts.
-    var kinds: UInt8 = 0
-    var texts: [UInt8] = []
-
-    var isDead: Bool { tombstoned > registered }
-
-    init() {}
-
+extension TokenModel {
     /// The permutation rule: the state to which changes lead, whatever their order, and however often each comes.
     init(after changes: some Sequence<ApplyingChange>) {
+        self.init()
         let described = changes.filter { $0.kind != .tombstone }
         let registered = described.filter { $0.kind == .register }.map(\.at).max() ?? 0
         self.registered = registered
@@ -61,33 +48,11 @@ struct ApplyingState: Hashable, Sendable {
     ///
     /// - Returns: true: it took a tombstone away.
     mutating func make(_ change: ApplyingChange) -> Bool {
-        if change.kind == .tombstone {
-            bury(change)
-            return false
+        switch change.kind {
+        case .register: return register(at: change.at, kinds: change.code, texts: change.texts)
+        case .describe: describe(at: change.at, kinds: change.code, texts: change.texts)
+        case .tombstone: tombstone(at: change.at, reason: change.code)
         }
-        let last = max(registered, described)
-        if change.at > last || change.at == last && isPreceded(by: change) {
-            kinds = change.code
-            texts = change.texts
-        }
-        described = max(last, change.at)
-        if change.kind == .register { registered = max(registered, change.at) }
-        if described <= registered { described = 0 }
-        guard change.kind == .register, tombstoned > 0, tombstoned <= registered else { return false }
-        tombstoned = 0
-        reason = 0
-        return true
-    }
-
-    private func isPreceded(by change: ApplyingChange) -> Bool {
-        kinds != change.code ? kinds < change.code : texts.lexicographicallyPrecedes(change.texts)
-    }
-
-    private mutating func bury(_ change: ApplyingChange) {
-        guard change.at > registered, change.at > tombstoned || change.at == tombstoned && change.code < reason else {
-            return
-        }
-        tombstoned = change.at
-        reason = change.code
+        return false
     }
 }

@@ -3,6 +3,7 @@ import PipelineCore
 import PushTopics
 
 @testable import KafkaClient
+@testable import SimulatedServers
 @testable import TokenState
 
 /// A worker's filter of dead tokens in a world of appliers: the real ``TombstoneFollower``, which reads push.tombstones

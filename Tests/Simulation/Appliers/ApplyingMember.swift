@@ -1,6 +1,7 @@
 import PushTopics
 
 @testable import KafkaClient
+@testable import SimulatedServers
 
 /// An applier's member of the group; the contract of `KafkaConsumer`.
 final class ApplyingMember: GroupConsumer {
@@ -12,11 +13,6 @@ final class ApplyingMember: GroupConsumer {
         var isRebalance: Bool {
             if case .committed = self { false } else { true }
         }
-    }
-
-    private enum Question {
-        case assign([Int32])
-        case revoke([Int32], lost: Bool)
     }
 
     /// Differs from all others in the world.
@@ -42,8 +38,8 @@ final class ApplyingMember: GroupConsumer {
     /// Not delivered yet.
     private var reports: [Report] = []
     /// Delivered, and not answered.
-    private var unanswered: [Question] = [] {
-        didSet { unansweredSince = unanswered.isEmpty ? nil : unansweredSince ?? world.clock.now }
+    private var questions = RebalanceQuestions() {
+        didSet { unansweredSince = questions.isEmpty ? nil : unansweredSince ?? world.clock.now }
     }
     /// Since when there is something without an answer.
     private var unansweredSince: VirtualTime?
@@ -124,7 +120,7 @@ final class ApplyingMember: GroupConsumer {
     }
 
     private func goOnIfFree() {
-        guard unanswered.isEmpty, !reports.contains(where: \.isRebalance), let body = whenFree else { return }
+        guard questions.isEmpty, !reports.contains(where: \.isRebalance), let body = whenFree else { return }
         whenFree = nil
         body()
     }
@@ -151,23 +147,15 @@ final class ApplyingMember: GroupConsumer {
         world.delivers(to: self)
         switch report {
         case .assigned(let partitions):
-            unanswered.append(.assign(partitions))
+            questions.assign(partitions)
             onAssigned(partitions.map(place))
         case .revoked(let partitions, let lost):
-            withdraw(partitions)
-            unanswered.append(.revoke(partitions, lost: lost))
+            questions.withdraw(partitions, isCooperative: world.options.isCooperative)
+            questions.revoke(partitions, lost: lost)
             if lost { for partition in partitions { positions[partition] = nil } }
             onRevoked(partitions.map(place), lost)
         case .committed(let error, let completion):
             completion?(error)
-        }
-    }
-
-    /// As a `KafkaConsumer` does: what is taken back before its assignment was answered never begins.
-    private func withdraw(_ revoked: [Int32]) {
-        unanswered = unanswered.compactMap { question in
-            guard case .assign(let partitions) = question else { return question }
-            return world.options.isCooperative ? .assign(partitions.filter { !revoked.contains($0) }) : nil
         }
     }
 
@@ -178,12 +166,7 @@ final class ApplyingMember: GroupConsumer {
         guard (stored.low...stored.high).contains(next) else {
             outOfRange.insert(partition)
             // librdkafka tells the offset that the broker refused.
-            let batch = KafkaBatch([
-                KafkaRecord(topic: log.source.topic, partition: partition, offset: next, key: nil, value: nil)
-            ])
-            // OFFSET_OUT_OF_RANGE
-            batch.messages[0].pointee.err = .init(rawValue: 1)
-            return batch
+            return .failed(.offsetOutOfRange, at: next, place(partition))
         }
         let entries = stored.entries.dropFirst(Int(next)).prefix(max)
         guard !entries.isEmpty else { return nil }
@@ -215,10 +198,7 @@ final class ApplyingMember: GroupConsumer {
     }
 
     func completeAssign(_ offsets: [KafkaPartitionOffset]) throws(KafkaError) {
-        var assigned: [Int32] = []
-        for case .assign(let partitions) in unanswered { assigned += partitions }
-        unanswered.removeAll { if case .assign = $0 { true } else { false } }
-        for partition in assigned where held.contains(partition) {
+        for partition in questions.takeAssign() ?? [] where held.contains(partition) {
             let start = offsets.first { $0.partition == partition }?.offset ?? KafkaOffset.beginning
             positions[partition] = start
             starts[partition] = start
@@ -230,9 +210,7 @@ final class ApplyingMember: GroupConsumer {
     }
 
     func completeRevoke() throws(KafkaError) {
-        guard let index = unanswered.firstIndex(where: { if case .revoke = $0 { true } else { false } }),
-            case .revoke(let partitions, let lost) = unanswered.remove(at: index)
-        else { return }
+        guard let (partitions, lost) = questions.takeRevoke() else { return }
         for partition in partitions { positions[partition] = nil }
         held.subtract(partitions)
         paused.subtract(partitions)

@@ -1,14 +1,14 @@
 import NIOCore
-import PortTestSupport
 import PushTopics
 
 @testable import RedisClient
+@testable import SimulatedServers
 @testable import TokenRoles
 @testable import TokenState
 
 /// An applier's connection to Redis. What was sent may be carried out though no answer comes, and after the process is
 /// gone.
-final class ApplyingPipeline: RedisPipeline, ReplicationSource {
+final class ApplyingPipeline: WrittenPipeline, ReplicationSource {
     var onMasters: (() -> Void)?
     private unowned let world: ApplyingWorld
     private let loop: SimulatedEventLoop
@@ -38,24 +38,9 @@ final class ApplyingPipeline: RedisPipeline, ReplicationSource {
         loop.deliver(after: world.dice.time(1...1000)) { [weak self] in self?.onMasters?() }
     }
 
-    func send(
-        slot: RedisSlot,
-        _ write: (inout RedisCommandWriter) -> Void,
-        _ completion: @escaping RedisConnection.Completion
-    ) {
-        completion(.failure(.notSent(reason: "an applier calls scripts only")))
-    }
-
-    func evaluate(
-        _ script: RedisScript,
-        slot: RedisSlot,
-        keyCount: Int,
-        argumentCount: Int,
-        _ write: (inout RedisCommandWriter) -> Void,
-        _ completion: @escaping RedisConnection.Completion
-    ) {
+    func take(_ command: WrittenCommand, _ completion: @escaping RedisConnection.Completion) {
         guard !isClosed else { return completion(.failure(.closed)) }
-        let change = ApplyingChange(script, .init(keyCount: keyCount, argumentCount: argumentCount, write))
+        let change = ApplyingChange(command)
         guard !world.redis.isAway(ApplyingRedis.master(of: change.token)) else { return timeOut(change, completion) }
         world.clock.after(world.dice.time(0...5)) { [weak self, world, connection] in
             // If the connection was lost meanwhile, Redis has perhaps read the command.
@@ -83,7 +68,7 @@ final class ApplyingPipeline: RedisPipeline, ReplicationSource {
                 return completion(.failure(Self.lost))
             }
             switch result {
-            case .success(let numbers): ScriptedReply.integers(numbers).hand(to: completion)
+            case .success(let numbers): SimulatedReply.integers(numbers).hand(to: completion)
             case .failure(let error): completion(.failure(error))
             }
         }

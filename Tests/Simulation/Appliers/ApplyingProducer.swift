@@ -1,7 +1,7 @@
-import PortTestSupport
 import PushTopics
 
 @testable import KafkaClient
+@testable import SimulatedServers
 
 /// An applier's producer. Its records reach the broker in any order, and also after the process is gone; now and then
 /// one is refused.

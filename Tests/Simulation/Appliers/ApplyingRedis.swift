@@ -1,13 +1,12 @@
-import PortTestSupport
-
 @testable import RedisClient
+@testable import SimulatedServers
 @testable import TokenState
 
 /// The Redis of a world of appliers: two masters that share the tokens. No bundle is large enough for a second bucket.
 final class ApplyingRedis {
     private unowned let world: ApplyingWorld
     /// By token.
-    private(set) var states: [Int: ApplyingState] = [:]
+    private(set) var states: [Int: TokenModel] = [:]
     /// The changes that were made at least once, and not lost since.
     private(set) var made: Set<ApplyingChange> = []
     /// The changes that were made at least once.
@@ -61,11 +60,11 @@ final class ApplyingRedis {
     /// - Returns: true: it took a tombstone away.
     private func keep(_ change: ApplyingChange) -> Bool {
         made.insert(change)
-        return states[change.token, default: ApplyingState()].make(change)
+        return states[change.token, default: TokenModel()].make(change)
     }
 
     private func facts(of token: Int, wasRevived: Bool) -> [Int64] {
-        let state = states[token] ?? ApplyingState()
+        let state = states[token] ?? TokenModel()
         return [Int64(state.registered), Int64(state.tombstoned), Int64(state.reason), wasRevived ? 1 : 0, 1]
     }
 
@@ -105,13 +104,13 @@ final class ApplyingRedis {
 
 extension ApplyingChange {
     /// The change that a script is asked for.
-    init(_ script: RedisScript, _ call: WrittenCommand) {
+    init(_ call: WrittenCommand) {
         // Directory, bucket, number of buckets, field, time, and what is left.
         guard let token = ApplyingRecord.number(of: call.words[3].dropFirst(TokenPlace.hashBytes)),
             let at = call.number(4).flatMap({ UInt32(exactly: $0) }),
             let code = call.number(5).flatMap({ UInt8(exactly: $0) })
         else { preconditionFailure("a call of a script that the simulated Redis does not know") }
-        switch script.digest {
+        switch call.script?.digest {
         case TokenScripts.register.digest:
             self.init(token: token, kind: .register, at: at, code: code, texts: call.words[6])
         case TokenScripts.describe.digest:

@@ -1,21 +1,29 @@
 import KafkaClient
 import NIOCore
 import NIOEmbedded
-import PortTestSupport
 import PushSchemas
 import PushTopics
 import RedisClient
-import TokenState
 
 @testable import PipelineTestSupport
+@testable import SimulatedServers
 @testable import TokenRoles
+@testable import TokenState
 
 /// A ``RecordApplier`` on an embedded event loop, between a scripted group, broker and Redis. The test ends it.
 final class ApplierBench {
     let eventLoop = EmbeddedEventLoop()
-    let member: ScriptedMember
-    let producer = LetterBox()
-    let redis: ScriptedState
+    static let source = "push.registrations"
+
+    let member: SimulatedMember
+    let producer = CollectingProducer()
+    let redis: SimulatedRedis
+    /// The refusals of changes of single tokens.
+    var errors: [String: RedisError] = [:]
+    /// Changes of these tokens are not answered in time.
+    var silent: Set<String> = []
+    /// The facts with which changes of single tokens are answered, one after the other, before they are made.
+    var facts: [String: [TokenFacts]] = [:]
     let lines = LogLines()
     let applier: RecordApplier
     let masters: ScriptedMasters?
@@ -32,15 +40,15 @@ final class ApplierBench {
     ) {
         let masters = histories.isEmpty ? nil : ScriptedMasters(histories, on: eventLoop)
         self.masters = masters
-        member = ScriptedMember(on: eventLoop)
-        redis = ScriptedState(on: eventLoop)
+        member = SimulatedMember(on: eventLoop, topic: Self.source)
+        redis = SimulatedRedis(on: eventLoop)
         clock = wallClock.map { [redis, eventLoop, lines] in
             $0.check(redis, on: eventLoop, lines)
         }
         applier = RecordApplier(
             eventLoop: eventLoop,
             clients: .init(consumer: member, producer: producer, redis: redis, layout: TokenStore.layout, clock: clock),
-            source: ScriptedMember.topic,
+            source: Self.source,
             names: TopicNames(),
             batchLimit: 100,
             logger: lines.logger,
@@ -48,7 +56,7 @@ final class ApplierBench {
                 RecordReplay(
                     redis: masters,
                     window: .seconds(600),
-                    topic: ScriptedMember.topic,
+                    topic: Self.source,
                     logger: lines.logger,
                     now: { masters.now }
                 )
@@ -60,8 +68,66 @@ final class ApplierBench {
         member.onRevoked = { [unowned self] in applier.revoke($0, lost: $1) }
         member.onReadable = { [unowned self] in applier.turn() }
         producer.onDelivery = { [unowned self] in applier.delivered($0, error: nil) }
+        redis.fate = { [unowned self] in $0.token.map(fate) ?? .runs }
         applier.start()
     }
+
+    private func fate(of token: String) -> SimulatedRedis.Fate {
+        if silent.contains(token) { return .timedOut }
+        if let error = errors[token] { return .failed(error) }
+        guard let next = facts[token]?.first else { return .runs }
+        facts[token]?.removeFirst()
+        let times = [Int64(next.registeredAt), Int64(next.tombstonedAt)]
+        return .answered(.integers(times + [Int64(next.reason.rawValue), next.wasRevived ? 1 : 0, 1]))
+    }
+
+    /// A dead letter.
+    struct Letter: Equatable {
+        var value: String
+        var reason: String
+        var detail: String
+    }
+
+    var letters: [Letter] {
+        producer.records(of: "push.dead-letters").map {
+            Letter(
+                value: String(decoding: $0.value, as: UTF8.self),
+                reason: $0.header("reason") ?? "",
+                detail: $0.header("detail") ?? ""
+            )
+        }
+    }
+
+    /// The values of tombstones.
+    var tombstones: [[UInt8]] { producer.records(of: "push.tombstones").map(\.value) }
+
+    /// The group's offsets by partition, as the broker has them.
+    var committed: [Int32: Int64] {
+        get { Self.offsets(Array(member.committed.values)) }
+        set {
+            for (place, offset) in newValue.map({ (member.place($0), $1) }) {
+                member.committed[place] = KafkaPartitionOffset(place, offset: offset)
+            }
+        }
+    }
+
+    /// The offsets of each commit, by partition.
+    var commits: [[Int32: Int64]] { member.commits.map(Self.offsets) }
+
+    /// The starts in each answer to an assignment, by partition.
+    var answers: [[Int32: Int64]] { member.answers.map(Self.offsets) }
+
+    var paused: Set<Int32> { Set(member.paused.map(\.partition)) }
+
+    private static func offsets(_ positions: [KafkaPartitionOffset]) -> [Int32: Int64] {
+        Dictionary(uniqueKeysWithValues: positions.map { ($0.partition, $0.offset) })
+    }
+
+    /// The tokens that were changed, in order.
+    var changed: [String] { redis.answered.compactMap(\.token) }
+
+    /// Changes that were asked for.
+    var calls: Int { redis.calls }
 
     /// Lets time pass; a moment is enough for everything that waits for no answer.
     func pass(_ time: TimeAmount = .milliseconds(10)) { eventLoop.advanceTime(by: time) }
@@ -79,12 +145,24 @@ final class ApplierBench {
     /// Stops the applier, and leaves nothing on its event loop.
     func end() {
         redis.isAway = false
-        redis.silent = []
-        redis.errors = [:]
-        redis.scriptErrors = [:]
+        silent = []
+        errors = [:]
         producer.isSilent = false
         _ = applier.stop()
         pass(.minutes(1))
+    }
+}
+
+extension SimulatedRedis {
+    /// Scripts that were asked for.
+    var calls: Int { sent.count { $0.script != nil } }
+}
+
+extension WrittenCommand {
+    /// The token that a script is called for; nil: none is called.
+    var token: String? {
+        // Directory, bucket, number of buckets, the token's hash and the token, …
+        script.map { _ in String(decoding: words[3].dropFirst(TokenPlace.hashBytes), as: UTF8.self) }
     }
 }
 
@@ -97,69 +175,7 @@ final class WallClock {
     }
 
     /// Compares it with that of Redis.
-    func check(_ redis: ScriptedState, on eventLoop: EmbeddedEventLoop, _ lines: LogLines) -> ClockCheck {
+    func check(_ redis: SimulatedRedis, on eventLoop: EmbeddedEventLoop, _ lines: LogLines) -> ClockCheck {
         ClockCheck(redis: redis, eventLoop: eventLoop, logger: lines.logger) { self.unixMilliseconds }
     }
-}
-
-/// Takes dead letters and tombstones, and reports on them when it is polled.
-final class LetterBox: MessageProducer {
-    struct Letter: Equatable {
-        var value: String
-        var reason: String
-        var detail: String
-    }
-
-    var onDelivery: (UInt64) -> Void = { _ in }
-    private(set) var letters: [Letter] = []
-    /// The values of tombstones.
-    private(set) var tombstones: [[UInt8]] = []
-    /// Nothing is reported for now.
-    var isSilent = false
-    /// The broker's objection to a dead letter, by its headers.
-    var objection: ([(String, [UInt8])], _ valueBytes: Int) -> KafkaError? = { _, _ in nil }
-    /// Dead letters that it was given, taken or not.
-    private(set) var attempts = 0
-    private var unreported: [UInt64] = []
-
-    func produce(
-        topic name: String,
-        partition: Int32?,
-        key: UnsafeRawBufferPointer,
-        value: UnsafeRawBufferPointer,
-        headers: [(String, [UInt8])],
-        opaque: UInt64
-    ) throws(KafkaError) {
-        attempts += 1
-        if let error = objection(headers, value.count) { throw error }
-        letters.append(
-            Letter(
-                value: String(decoding: value, as: UTF8.self),
-                reason: headers.text("reason") ?? "",
-                detail: headers.text("detail") ?? ""
-            )
-        )
-        unreported.append(opaque)
-    }
-
-    func produce(
-        topic name: String,
-        partition: Int32?,
-        key: [UInt8]?,
-        value: [UInt8]?,
-        headers: [(String, [UInt8])],
-        opaque: UInt64
-    ) throws(KafkaError) {
-        tombstones.append(value ?? [])
-        unreported.append(opaque)
-    }
-
-    func poll(timeoutMilliseconds: Int32) {
-        guard !isSilent else { return }
-        let numbers = unreported
-        unreported = []
-        for number in numbers { onDelivery(number) }
-    }
-
-    func close(flushMilliseconds: Int32) {}
 }

@@ -4,6 +4,7 @@ import Testing
 @testable import KafkaClient
 @testable import PipelineTestSupport
 @testable import RedisClient
+@testable import SimulatedServers
 @testable import TokenRoles
 @testable import TokenState
 
@@ -16,7 +17,7 @@ struct ApplierGroupTests {
         #expect(!bench.applier.isInGroup)
         bench.member.give()
         bench.pass()
-        #expect(bench.member.answers == [[:]])
+        #expect(bench.answers == [[:]])
         #expect(bench.applier.isInGroup)
     }
 
@@ -24,26 +25,26 @@ struct ApplierGroupTests {
     func starts() {
         let bench = ApplierBench()
         defer { bench.end() }
-        bench.member.committed = [0: 7]
+        bench.committed = [0: 7]
         bench.member.give(0, 1)
         bench.pass()
-        #expect(bench.member.answers == [[0: 7, 1: KafkaOffset.beginning]])
+        #expect(bench.answers == [[0: 7, 1: KafkaOffset.beginning]])
     }
 
     @Test("A second assignment before the first is answered drops nothing of the first")
     func second() {
         let bench = ApplierBench()
         defer { bench.end() }
-        bench.member.committed = [0: 7, 1: 8]
+        bench.committed = [0: 7, 1: 8]
         bench.member.isAway = true
         bench.member.give(0)
         bench.pass()
         bench.member.give(1)
         bench.pass()
-        #expect(bench.member.answers.isEmpty)
+        #expect(bench.answers.isEmpty)
         bench.member.isAway = false
         bench.pass(.seconds(1))
-        #expect(bench.member.answers == [[0: 7, 1: 8]])
+        #expect(bench.answers == [[0: 7, 1: 8]])
     }
 
     @Test("A member whose partitions were taken back answers the empty assignment after that, and takes over later")
@@ -58,12 +59,12 @@ struct ApplierGroupTests {
         bench.member.give()
         bench.pass()
         #expect(bench.member.revocations == 1)
-        #expect(bench.member.answers == [[0: KafkaOffset.beginning], [:]])
+        #expect(bench.answers == [[0: KafkaOffset.beginning], [:]])
         bench.member.publish("b")
         bench.member.give(0)
         bench.pass()
-        #expect(bench.redis.changed == ["a", "b"])
-        #expect(bench.member.committed == [0: 2])
+        #expect(bench.changed == ["a", "b"])
+        #expect(bench.committed == [0: 2])
     }
 
     @Test("While Redis is away for minutes the group is served, and nothing is read beyond what is in hand")
@@ -74,13 +75,13 @@ struct ApplierGroupTests {
         bench.member.publish("b")
         bench.pass(.minutes(10))
         #expect(bench.member.longestSilence <= .seconds(2))
-        #expect(bench.member.paused == [0])
-        #expect(bench.member.commits.isEmpty)
+        #expect(bench.paused == [0])
+        #expect(bench.commits.isEmpty)
         bench.redis.isAway = false
         bench.pass(.seconds(5))
-        #expect(bench.redis.changed == ["a", "b"])
-        #expect(bench.member.paused.isEmpty)
-        #expect(bench.member.committed == [0: 2])
+        #expect(bench.changed == ["a", "b"])
+        #expect(bench.paused.isEmpty)
+        #expect(bench.committed == [0: 2])
     }
 
     @Test("Partitions that come while Redis is away wait, paused, and are applied afterwards")
@@ -91,12 +92,12 @@ struct ApplierGroupTests {
         bench.member.publish("b", to: 1)
         bench.member.give(1)
         bench.pass(.seconds(30))
-        #expect(bench.member.answers.count == 2)
-        #expect(bench.member.paused == [0, 1])
+        #expect(bench.answers.count == 2)
+        #expect(bench.paused == [0, 1])
         bench.redis.isAway = false
         bench.pass(.seconds(5))
-        #expect(bench.redis.changed == ["a", "b"])
-        #expect(bench.member.committed == [0: 1, 1: 1])
+        #expect(bench.changed == ["a", "b"])
+        #expect(bench.committed == [0: 1, 1: 1])
     }
 
     @Test("Records fetched before a pause are applied when their turn comes")
@@ -110,8 +111,8 @@ struct ApplierGroupTests {
         bench.member.publish("c")
         bench.redis.isAway = false
         bench.pass(.seconds(5))
-        #expect(bench.redis.changed == ["a", "b", "c"])
-        #expect(bench.member.committed == [0: 3])
+        #expect(bench.changed == ["a", "b", "c"])
+        #expect(bench.committed == [0: 3])
     }
 
     @Test("Records fetched before their partition was given back are not applied when it has come again")
@@ -126,8 +127,8 @@ struct ApplierGroupTests {
         bench.member.give(0)
         bench.redis.isAway = false
         bench.pass(.seconds(5))
-        #expect(bench.redis.changed == ["a", "b"], "once, from the new beginning")
-        #expect(bench.member.committed == [0: 2])
+        #expect(bench.changed == ["a", "b"], "once, from the new beginning")
+        #expect(bench.committed == [0: 2])
     }
 
     @Test("Partitions are given back when their batch has ended and is committed")
@@ -141,7 +142,7 @@ struct ApplierGroupTests {
         bench.redis.isAway = false
         bench.pass(.seconds(3))
         #expect(bench.member.revocations == 1)
-        #expect(bench.member.committed == [0: 1])
+        #expect(bench.committed == [0: 1])
     }
 
     @Test("A batch that does not end holds a revocation no longer than the patience, and is given up for good")
@@ -154,11 +155,11 @@ struct ApplierGroupTests {
         #expect(bench.member.revocations == 0)
         bench.pass(.seconds(2))
         #expect(bench.member.revocations == 1)
-        #expect(bench.member.commits.isEmpty)
+        #expect(bench.commits.isEmpty)
         bench.redis.isAway = false
-        let calls = bench.redis.calls
+        let calls = bench.calls
         bench.pass(.minutes(1))
-        #expect(bench.redis.calls == calls, "its next owner applies it")
+        #expect(bench.calls == calls, "its next owner applies it")
         #expect(bench.lines.messages.contains { $0.hasPrefix("partitions are given back with batches in hand") })
     }
 
@@ -172,21 +173,21 @@ struct ApplierGroupTests {
         bench.redis.isAway = false
         bench.pass(.seconds(10))
         #expect(bench.member.revocations == 1)
-        #expect(bench.member.commits.isEmpty)
+        #expect(bench.commits.isEmpty)
     }
 
     @Test("A commit that the broker refused is made again")
     func refusedCommit() {
         let bench = ApplierBench()
         defer { bench.end() }
-        bench.member.refusesCommits = true
+        bench.member.commitError = .timedOut
         bench.member.publish("a")
         bench.member.give(0)
         bench.pass(.seconds(3))
-        #expect(bench.member.committed.isEmpty)
-        bench.member.refusesCommits = false
+        #expect(bench.committed.isEmpty)
+        bench.member.commitError = nil
         bench.pass(.seconds(1))
-        #expect(bench.member.committed == [0: 1])
+        #expect(bench.committed == [0: 1])
     }
 
     @Test("A stop waits for the batch in hand no longer than the patience; the next owner applies it again")
@@ -204,14 +205,14 @@ struct ApplierGroupTests {
         #expect(!bench.member.isClosed)
         bench.pass(.seconds(2))
         #expect(bench.member.isClosed && bench.redis.isClosed)
-        #expect(bench.member.committed == [0: 1])
+        #expect(bench.committed == [0: 1])
     }
 
     @Test("Partitions that could not be assigned are not held, and the member has no place until the next assignment")
     func assignmentFails() {
         let bench = ApplierBench()
         defer { bench.end() }
-        bench.member.assignError = ScriptedMember.failure
+        bench.member.assignError = .timedOut
         bench.member.publish("a")
         bench.member.give(0)
         bench.pass(.seconds(1))
@@ -219,8 +220,8 @@ struct ApplierGroupTests {
         bench.member.assignError = nil
         bench.member.give(0)
         bench.pass(.seconds(1))
-        #expect(bench.applier.isInGroup && bench.redis.changed == ["a"])
-        #expect(bench.member.committed == [0: 1])
+        #expect(bench.applier.isInGroup && bench.changed == ["a"])
+        #expect(bench.committed == [0: 1])
     }
 
     // MARK: The log
@@ -229,14 +230,14 @@ struct ApplierGroupTests {
     func overtaken() {
         let bench = ApplierBench()
         defer { bench.end() }
-        bench.member.committed = [0: 3]
+        bench.committed = [0: 3]
         bench.member.logs[0] = .init(low: 10, values: ["a"])
         bench.member.give(0)
         bench.pass(.seconds(1))
-        #expect(bench.redis.changed == ["a"])
+        #expect(bench.changed == ["a"])
         #expect(bench.applier.counters.recordsLost == 7)
         #expect(bench.applier.counters.offsetsBeyondEnd == 0)
-        #expect(bench.member.committed == [0: 11])
+        #expect(bench.committed == [0: 11])
         #expect(bench.lines.messages.contains { $0.hasPrefix("retention has overtaken the lag") })
     }
 
@@ -244,14 +245,14 @@ struct ApplierGroupTests {
     func beyondEnd() {
         let bench = ApplierBench()
         defer { bench.end() }
-        bench.member.committed = [0: 300]
+        bench.committed = [0: 300]
         bench.member.logs[0] = .init(low: 0, values: ["a", "b"])
         bench.member.give(0)
         bench.pass(.seconds(1))
-        #expect(bench.redis.changed == ["a", "b"])
+        #expect(bench.changed == ["a", "b"])
         #expect(bench.applier.counters.offsetsBeyondEnd == 1)
         #expect(bench.applier.counters.recordsLost == 0)
-        #expect(bench.member.committed == [0: 2])
+        #expect(bench.committed == [0: 2])
         #expect(bench.lines.messages.contains { $0.hasPrefix("partition ends before its committed offset") })
     }
 
@@ -261,7 +262,7 @@ struct ApplierGroupTests {
     func cut() {
         let bench = ApplierBench()
         defer { bench.end() }
-        bench.member.committed = [0: 3]
+        bench.committed = [0: 3]
         bench.member.logs[0] = .init(low: 0, values: ["a", "b", "c"])
         bench.member.give(0)
         bench.pass()
@@ -271,7 +272,7 @@ struct ApplierGroupTests {
         bench.member.publish("e", "f", "g")
         bench.member.isAway = false
         bench.pass(.seconds(2))
-        #expect(bench.redis.changed == ["d", "e", "f", "g"])
+        #expect(bench.changed == ["d", "e", "f", "g"])
         #expect(bench.applier.counters.offsetsBeyondEnd == 1)
         #expect(bench.lines.messages.contains { $0.hasPrefix("partition was cut before its committed offset") })
     }
@@ -280,17 +281,17 @@ struct ApplierGroupTests {
     func standing() {
         let bench = ApplierBench()
         defer { bench.end() }
-        bench.member.committed = [0: 0, 1: 0]
+        bench.committed = [0: 0, 1: 0]
         bench.member.give(0, 1)
         bench.pass()
         bench.member.isAway = true
         bench.member.logs[0] = .init(low: 20, values: ["a"])
         bench.member.publish("b", to: 1)
         bench.pass(.seconds(3))
-        #expect(bench.redis.changed == ["b"])
+        #expect(bench.changed == ["b"])
         bench.member.isAway = false
         bench.pass(.seconds(1))
-        #expect(bench.redis.changed == ["b", "a"])
+        #expect(bench.changed == ["b", "a"])
         #expect(bench.applier.counters.recordsLost == 20)
     }
 
@@ -302,9 +303,9 @@ struct ApplierGroupTests {
         bench.member.publish("a")
         bench.member.give(0)
         bench.pass(.milliseconds(400))
-        #expect(bench.applier.counters.corruptFetches == 30 && bench.redis.changed == ["a"])
+        #expect(bench.applier.counters.corruptFetches == 30 && bench.changed == ["a"])
         #expect(bench.lines.messages.count { $0.hasPrefix("fetched records are corrupt") } == 10)
-        #expect(bench.member.committed == [0: 1])
+        #expect(bench.committed == [0: 1])
     }
 
     // MARK: Refusals
@@ -319,14 +320,14 @@ struct ApplierGroupTests {
     func refused(error: RedisError) {
         let bench = ApplierBench()
         defer { bench.end() }
-        bench.redis.errors["b"] = error
+        bench.errors["b"] = error
         bench.member.publish("a", "b", "c")
         bench.member.give(0)
         bench.pass(.seconds(1))
-        #expect(bench.redis.changed == ["a", "c"])
-        #expect(bench.producer.letters == [.init(value: "b", reason: "token-state-refused", detail: "\(error)")])
+        #expect(bench.changed == ["a", "c"])
+        #expect(bench.letters == [.init(value: "b", reason: "token-state-refused", detail: "\(error)")])
         #expect(bench.applier.counters == .init(applied: 2, deadLetters: 1, refused: ["token-state-refused": 1]))
-        #expect(bench.member.committed == [0: 3])
+        #expect(bench.committed == [0: 3])
     }
 
     @Test(
@@ -336,32 +337,32 @@ struct ApplierGroupTests {
     func refusedForNow(prefix: String) {
         let bench = ApplierBench()
         defer { bench.end() }
-        bench.redis.errors["b"] = .server(prefix: prefix, message: "")
+        bench.errors["b"] = .server(prefix: prefix, message: "")
         bench.member.publish("a", "b", "c")
         bench.member.give(0)
         bench.pass(.minutes(1))
-        #expect(bench.member.commits.isEmpty && bench.producer.letters.isEmpty)
+        #expect(bench.commits.isEmpty && bench.letters.isEmpty)
         #expect(bench.lines.messages.contains("token state could not be changed; trying again"))
-        bench.redis.errors = [:]
+        bench.errors = [:]
         bench.pass(.seconds(2))
-        #expect(bench.redis.changed == ["a", "c", "b"])
-        #expect(bench.producer.letters.isEmpty)
-        #expect(bench.member.committed == [0: 3])
+        #expect(bench.changed == ["a", "c", "b"])
+        #expect(bench.letters.isEmpty)
+        #expect(bench.committed == [0: 3])
     }
 
     @Test("A change that takes another back is made after it, though that was refused for the moment")
     func takenBack() {
         let bench = ApplierBench { $0 == "gone" ? .forgetInvalid(at: 9) : .tombstone(at: 7, .invalid) }
         defer { bench.end() }
-        bench.redis.scriptErrors[TokenScripts.tombstone] = .server(prefix: "TRYAGAIN", message: "")
+        bench.errors["dead"] = .server(prefix: "TRYAGAIN", message: "")
         bench.member.publish("dead", "gone")
         bench.member.give(0)
         bench.pass(.seconds(30))
-        #expect(bench.redis.changed.isEmpty && bench.member.commits.isEmpty)
-        bench.redis.scriptErrors = [:]
+        #expect(bench.changed.isEmpty && bench.commits.isEmpty)
+        bench.errors = [:]
         bench.pass(.seconds(2))
-        #expect(bench.redis.changed == ["dead", "gone"])
-        #expect(bench.redis.scripts == [TokenScripts.tombstone, TokenScripts.forgetInvalid])
-        #expect(bench.member.committed == [0: 2])
+        #expect(bench.changed == ["dead", "gone"])
+        #expect(bench.redis.answered.map(\.script) == [TokenScripts.tombstone, TokenScripts.forgetInvalid])
+        #expect(bench.committed == [0: 2])
     }
 }

@@ -2,6 +2,7 @@ import NIOCore
 import Testing
 
 @testable import RedisClient
+@testable import SimulatedServers
 @testable import TokenRoles
 @testable import TokenState
 
@@ -62,7 +63,7 @@ struct ApplierStopTests {
             bench.pass(.seconds(2))
         case .emptyAssignment: member.give()
         case .logAskedForItsBeginning:
-            member.committed = [0: 5]
+            bench.committed = [0: 5]
             member.logs[0] = .init(low: 20, values: ["a"])
             member.give(0)
             bench.pass()
@@ -70,15 +71,12 @@ struct ApplierStopTests {
             bench.pass(.seconds(1))
         case .batchAtRedis: bench.holdBatch()
         case .deadLetterUnderWay:
-            bench.redis.errors["a"] = .server(prefix: "BELFRY", message: "not known here")
+            bench.errors["a"] = .server(prefix: "BELFRY", message: "not known here")
             bench.producer.isSilent = true
             member.publish("a")
             member.give(0)
         case .tombstoneUnderWay:
             bench.producer.isSilent = true
-            bench.redis.facts["dead"] = [
-                TokenFacts(registeredAt: 1, tombstonedAt: 7, reason: .unregistered, wasRevived: false)
-            ]
             member.publish("dead")
             member.give(0)
         case .commitUnderWay, .commitAndRevocation:

@@ -118,7 +118,7 @@ import TokenState
     ) -> BatchInHand {
         let records = offsets.sorted { $0.key < $1.key }.flatMap { partition, offsets in
             offsets.map {
-                KafkaRecord(topic: ScriptedMember.topic, partition: partition, offset: $0, key: nil, value: [])
+                KafkaRecord(topic: ApplierBench.source, partition: partition, offset: $0, key: nil, value: [])
             }
         }
         var batch = BatchInHand(number: number, records: KafkaBatch(records))

@@ -5,6 +5,7 @@ import PipelineCore
 import Testing
 
 @testable import PipelineTestSupport
+@testable import SimulatedServers
 @testable import TokenRoles
 @testable import TokenState
 
@@ -34,7 +35,7 @@ struct HostClockTests {
         bench.member.give(0)
         bench.member.publish("a")
         bench.pass(.seconds(4))
-        #expect(bench.redis.calls == 0 && bench.member.commits.isEmpty && bench.producer.letters.isEmpty)
+        #expect(bench.calls == 0 && bench.commits.isEmpty && bench.letters.isEmpty)
         let side = aheadSeconds > 0 ? "ahead of" : "behind"
         let obstacle = bench.applier.clockObstacle ?? ""
         #expect(obstacle.hasSuffix(" s \(side) that of Redis: nothing is decided by it"))
@@ -46,7 +47,7 @@ struct HostClockTests {
 
         host.unixMilliseconds = Self.unix
         bench.pass(.seconds(6))
-        #expect(bench.redis.changed == ["a"] && bench.applier.clockObstacle == nil)
+        #expect(bench.changed == ["a"] && bench.applier.clockObstacle == nil)
         #expect(bench.lines.levels(of: "host's clock is in line again") == [.notice])
     }
 
@@ -61,7 +62,7 @@ struct HostClockTests {
         host.unixMilliseconds = Self.unix - 7_200_000
         bench.member.publish("b")
         bench.pass(.seconds(2))
-        #expect(bench.redis.changed == ["a"])
+        #expect(bench.changed == ["a"])
     }
 
     @Test("A broker that agrees with the host outvotes Redis")
@@ -71,17 +72,17 @@ struct HostClockTests {
         bench.member.give(0)
         bench.member.publish("a")
         bench.pass(.seconds(2))
-        #expect(bench.redis.changed.isEmpty)
+        #expect(bench.changed.isEmpty)
         bench.clock?.appended(atMilliseconds: Self.unix + 3_700_000)
         bench.pass(.seconds(2))
-        #expect(bench.redis.changed == ["a"])
+        #expect(bench.changed == ["a"])
     }
 
     @Test("A harvester gets no lease of a list, which its reading would clear")
     func lease() {
         let host = host(aheadSeconds: -3700)
         let loop = EmbeddedEventLoop()
-        let redis = ScriptedState(on: loop)
+        let redis = SimulatedRedis(on: loop)
         redis.clock = Self.unix
         let clock = host.check(redis, on: loop, LogLines())
         let source = FeedbackConnection.Source(

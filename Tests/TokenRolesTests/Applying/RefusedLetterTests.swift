@@ -3,6 +3,7 @@ import Testing
 
 @testable import KafkaClient
 @testable import PipelineTestSupport
+@testable import SimulatedServers
 @testable import TokenRoles
 @testable import TokenState
 
@@ -25,7 +26,7 @@ struct RefusedLetterTests {
 
     /// An applier with a record that Redis refuses for good.
     private static func bring(_ value: String, to bench: ApplierBench) {
-        bench.redis.errors[value] = .server(prefix: "WRONGTYPE", message: "")
+        bench.errors[value] = .server(prefix: "WRONGTYPE", message: "")
         bench.member.publish(value)
         bench.member.give(0)
     }
@@ -34,12 +35,12 @@ struct RefusedLetterTests {
     func bare() {
         let bench = ApplierBench()
         defer { bench.end() }
-        bench.producer.objection = { _, bytes in bytes > 300 ? Self.tooLarge : nil }
+        bench.producer.objection = { $0.value.count > 300 ? Self.tooLarge : nil }
         let value = "stuck" + String(repeating: "x", count: 1000)
         Self.bring(value, to: bench)
         bench.pass(.seconds(5))
-        #expect(bench.producer.letters.map(\.value.utf8.count) == [256])
-        #expect(bench.member.committed == [0: 1])
+        #expect(bench.letters.map(\.value.utf8.count) == [256])
+        #expect(bench.committed == [0: 1])
         #expect(bench.applier.counters.cut == 2 && bench.applier.counters.barred == 0)
     }
 
@@ -47,13 +48,13 @@ struct RefusedLetterTests {
     func barred() {
         let bench = ApplierBench()
         defer { bench.end() }
-        bench.producer.objection = { _, _ in Self.notAuthorized }
+        bench.producer.objection = { _ in Self.notAuthorized }
         Self.bring("stuck", to: bench)
         bench.pass(.minutes(10))
         #expect((10...40).contains(bench.producer.attempts), "not once a second")
-        #expect(bench.member.committed.isEmpty && bench.applier.counters.barred == 1)
-        bench.producer.objection = { _, _ in nil }
+        #expect(bench.committed.isEmpty && bench.applier.counters.barred == 1)
+        bench.producer.objection = { _ in nil }
         bench.pass(.seconds(31))
-        #expect(bench.member.committed == [0: 1] && bench.applier.counters.barred == 0)
+        #expect(bench.committed == [0: 1] && bench.applier.counters.barred == 0)
     }
 }

@@ -3,6 +3,7 @@ import PushSchemas
 import Testing
 
 @testable import PipelineTestSupport
+@testable import SimulatedServers
 @testable import TokenRoles
 @testable import TokenState
 
@@ -16,15 +17,15 @@ struct ToldTombstonesTests {
     func overtakenRevival() throws {
         let bench = ApplierBench()
         defer { bench.end() }
-        bench.redis.facts["b"] = [Self.revived, Self.dead]
+        bench.facts["b"] = [Self.revived, Self.dead]
         bench.member.publish("a", "b")
         bench.member.give(0)
         bench.pass(.seconds(2))
         let told = try bench.told()
         #expect(told.map(\.tombstonedAt) == [0, 9])
         #expect(told.map(\.registeredAt) == [7, 7])
-        #expect(bench.redis.calls == 3 && bench.applier.counters.applied == 2, "a question is no change")
-        #expect(bench.member.committed == [0: 2])
+        #expect(bench.calls == 3 && bench.applier.counters.applied == 2, "a question is no change")
+        #expect(bench.committed == [0: 2])
     }
 
     @Test("A revival is not committed before Redis has said that it still holds")
@@ -34,11 +35,11 @@ struct ToldTombstonesTests {
         bench.redis.isAway = true
         bench.producer.isSilent = false
         bench.pass(.minutes(1))
-        #expect(bench.redis.calls > 1 && bench.member.commits.isEmpty)
+        #expect(bench.calls > 1 && bench.commits.isEmpty)
         bench.redis.isAway = false
         bench.pass(.seconds(5))
-        #expect(bench.member.committed == [0: 1])
-        #expect(bench.producer.tombstones.count == 1 && bench.applier.counters.applied == 1)
+        #expect(bench.committed == [0: 1])
+        #expect(bench.tombstones.count == 1 && bench.applier.counters.applied == 1)
     }
 
     @Test(
@@ -48,28 +49,28 @@ struct ToldTombstonesTests {
     func revivalGivenBack(isRedisAway: Bool) throws {
         let bench = benchWithRevival()
         defer { bench.end() }
-        bench.redis.facts["b"] = [Self.dead]
+        bench.facts["b"] = [Self.dead]
         bench.member.takeBack(0, lost: true)
         bench.pass(.seconds(5))
-        #expect(bench.member.revocations == 1 && bench.redis.calls == 1)
+        #expect(bench.member.revocations == 1 && bench.calls == 1)
         bench.redis.isAway = isRedisAway
         bench.producer.isSilent = false
         bench.pass(.seconds(5))
         bench.redis.isAway = false
         bench.pass(.seconds(5))
         #expect(try bench.told().map(\.tombstonedAt) == [0, 9])
-        #expect(bench.member.commits.isEmpty)
+        #expect(bench.commits.isEmpty)
     }
 
     /// An applier that has told of a revival, to a broker that does not answer.
     private func benchWithRevival() -> ApplierBench {
         let bench = ApplierBench()
-        bench.redis.facts["b"] = [Self.revived]
+        bench.facts["b"] = [Self.revived]
         bench.producer.isSilent = true
         bench.member.publish("b")
         bench.member.give(0)
         bench.pass()
-        #expect(bench.redis.changed == ["b"] && bench.producer.tombstones.count == 1)
+        #expect(bench.changed == ["b"] && bench.tombstones.count == 1)
         return bench
     }
 }
@@ -77,6 +78,6 @@ struct ToldTombstonesTests {
 extension ApplierBench {
     /// The records of push.tombstones, in order.
     fileprivate func told() throws -> [PushTombstone] {
-        try producer.tombstones.map { try PushTombstone(serializedBytes: $0) }
+        try tombstones.map { try PushTombstone(serializedBytes: $0) }
     }
 }

@@ -10,6 +10,7 @@ import Testing
 
 @testable import KafkaClient
 @testable import PipelineTestSupport
+@testable import SimulatedServers
 @testable import TokenRoles
 
 /// The lists of a harvester whose certificates come and are exchanged while it runs.
@@ -76,7 +77,7 @@ import Testing
             eventLoop: loop,
             sources: sources,
             producer: CollectingProducer(),
-            redis: ScriptedState(on: loop),
+            redis: SimulatedRedis(on: loop),
             broker: Silence(),
             topic: "push.feedback",
             settings: HarvesterSettings(),

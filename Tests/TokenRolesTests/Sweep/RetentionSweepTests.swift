@@ -9,6 +9,7 @@ import TestSupport
 import Testing
 
 @testable import PipelineTestSupport
+@testable import SimulatedServers
 @testable import TokenRoles
 @testable import TokenState
 
@@ -182,7 +183,7 @@ import Testing
             TombstonePublisher.key(bundleID: TokenStore.bundleID, token: tokens[$0])
         }
         #expect(Set(records.compactMap(\.key)) == Set(keys))
-        #expect(records.count == 200 && records.allSatisfy { $0.value == nil && $0.topic == "push.tombstones" })
+        #expect(records.count == 200 && records.allSatisfy { $0.content == nil && $0.topic == "push.tombstones" })
         try await probe.stop()
         try await store.close()
     }

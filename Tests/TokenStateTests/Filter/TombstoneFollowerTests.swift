@@ -6,6 +6,7 @@ import Testing
 
 @testable import KafkaClient
 @testable import PipelineTestSupport
+@testable import SimulatedServers
 @testable import TokenState
 
 /// The follower of push.tombstones, on a clock and a topic of the test.
@@ -15,14 +16,14 @@ struct TombstoneFollowerTests {
         static let maxAge = Duration.seconds(40)
 
         let eventLoop = EmbeddedEventLoop()
-        let topic: ScriptedTopic
+        let topic: SimulatedTopic
         let log = LogLines()
         let filters: DeadTokenSets
         let follower: TombstoneFollower
 
         /// - Parameter starts: whether it looks by itself.
-        init(partitions: Int = 1, starts: Bool = true, _ prepare: (ScriptedTopic) -> Void = { _ in }) {
-            topic = ScriptedTopic(partitions: partitions)
+        init(partitions: Int = 1, starts: Bool = true, _ prepare: (SimulatedTopic) -> Void = { _ in }) {
+            topic = SimulatedTopic("push.tombstones", partitions: partitions)
             prepare(topic)
             filters = DeadTokenSets(
                 maxAge: Self.maxAge,
@@ -34,7 +35,7 @@ struct TombstoneFollowerTests {
             follower = TombstoneFollower(
                 eventLoop: eventLoop,
                 reader: topic,
-                topic: ScriptedTopic.name,
+                topic: topic.name,
                 partitions: partitions,
                 filters: filters,
                 logger: log.logger
@@ -136,7 +137,7 @@ struct TombstoneFollowerTests {
         bench.wait(seconds: 1)
         #expect(bench.isTrusted && bench.filters.holds(1) && bench.filters.holds(2))
         #expect(try #require(bench.filters.completeSince) > since)
-        #expect(bench.topic.begins == [[0: 0]], "it went on where it was")
+        #expect(bench.topic.begins.map(\.offset) == [0], "it went on where it was")
     }
 
     private static let tooOld = "the filter of dead tokens is too old; Redis is asked for every token"
@@ -188,7 +189,7 @@ struct TombstoneFollowerTests {
         // Its other record comes later than the answer that tells of it.
         bench.topic.partitions[0].end = 2
         bench.wait(seconds: 11)
-        #expect(bench.topic.begins == [[0: 0], [0: 0]])
+        #expect(bench.topic.begins.map(\.offset) == [0, 0])
         #expect(!bench.isTrusted && bench.filters.completeSince == nil)
         #expect(bench.log.messages == ["push.tombstones is read from its beginning again", Self.tooOld])
         bench.topic.partitions[0].end = 1
@@ -203,7 +204,7 @@ struct TombstoneFollowerTests {
     func gone() {
         let bench = Bench { $0.append(.death(1), .dead(at: 1)) }
         defer { bench.stop() }
-        bench.topic.failure = ScriptedTopic.gone
+        bench.topic.failure = .unknownTopic
         bench.topic.partitions[0] = .init()
         bench.topic.append(.death(2), .dead(at: 1))
         bench.wait(seconds: 11)
@@ -239,7 +240,7 @@ struct TombstoneFollowerTests {
         defer { bench.stop() }
         bench.wait(seconds: 1)
         #expect(!bench.isTrusted)
-        bench.topic.partitions[0].notice = (ScriptedTopic.partitionEnd, 3)
+        bench.topic.partitions[0].notice = (.partitionEnd, 3)
         bench.wait(seconds: 1)
         #expect(bench.isTrusted && bench.topic.begins.count == 1 && bench.log.messages.isEmpty)
     }
@@ -252,8 +253,8 @@ struct TombstoneFollowerTests {
         }
         defer { bench.stop() }
         #expect(bench.isTrusted)
-        bench.topic.partitions[0].notice = (ScriptedTopic.outOfRange, 1)
-        bench.topic.partitions[1].notice = (ScriptedTopic.outOfRange, 1)
+        bench.topic.partitions[0].notice = (.autoOffsetReset, 1)
+        bench.topic.partitions[1].notice = (.autoOffsetReset, 1)
         bench.eventLoop.advanceTime(by: .milliseconds(100))
         #expect(!bench.isTrusted && bench.filters.completeSince == nil)
         #expect(bench.log.messages == ["push.tombstones is read from its beginning again", Self.tooOld])
@@ -262,7 +263,7 @@ struct TombstoneFollowerTests {
         bench.topic.partitions[0].end = 5
         bench.topic.append(.death(3), .dead(at: 1))
         bench.wait(seconds: 1)
-        #expect(bench.topic.begins == [[0: 0, 1: 0], [0: 5, 1: 0]])
+        #expect(bench.topic.begins.map(\.offset) == [0, 0, 5, 0])
         #expect(bench.isTrusted && bench.filters.holds(3) && bench.filters.count == 3)
     }
 

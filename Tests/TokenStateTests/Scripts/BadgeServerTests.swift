@@ -1,13 +1,13 @@
 import APNsProtocol
 import BelfrySupport
 import PipelineCore
-import PortTestSupport
 import PushSchemas
 import RedisClient
 import TestSupport
 import Testing
 
 @testable import PipelineTestSupport
+@testable import SimulatedServers
 @testable import TokenState
 
 /// Badges on a real server. The key and its value are a contract.

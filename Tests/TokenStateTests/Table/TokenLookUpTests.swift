@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import PipelineTestSupport
+@testable import SimulatedServers
 @testable import TokenState
 
 /// Round trips and commands of look-ups, and splits at any moment between them.
@@ -25,7 +26,7 @@ import Testing
 
     /// A table, and the look-ups that it has finished.
     private final class Bench {
-        let redis = SteppedRedis()
+        let redis = SimulatedRedis()
         /// In the order of the look-ups' ends.
         private var answers: [(number: Int, isFound: Bool?)] = []
         private let table: TokenTable
@@ -72,7 +73,7 @@ import Testing
             for other in 0...1 {
                 let key = TokenLookUpTests.keys.bucket(other, tag: tag)
                 for token in tokens {
-                    redis.hashes[key, default: [:]][TokenStore.layout.field(of: token)] =
+                    redis.server.hashes[key, default: [:]][TokenStore.layout.field(of: token)] =
                         other == bucket ? TokenRecord().bytes : nil
                 }
             }
@@ -81,11 +82,8 @@ import Testing
         /// The tag has two buckets, and the tokens are in the second one.
         func split(_ tokens: [[UInt8]]) {
             put(tokens, intoBucket: 1)
-            redis.strings[TokenLookUpTests.keys.directory(tag: TokenLookUpTests.tag)] = "2"
+            redis.server[TokenLookUpTests.keys.directory(tag: TokenLookUpTests.tag)] = "2"
         }
-
-        /// Commands of that name so far.
-        func count(_ name: String) -> Int { redis.names.count { $0 == name } }
     }
 
     @Test("Unknown tokens take one round trip, and beside a command each one for every hash tag of their batch")
@@ -109,7 +107,7 @@ import Testing
             bench.redis.answerAll()
         }
         #expect(bench.results == Array(repeating: true, count: 50))
-        #expect(bench.count("HGET") == 50 && bench.count("GET") == 1)
+        #expect(bench.redis.count("HGET") == 50 && bench.redis.count("GET") == 1)
     }
 
     @Test("Unknown tokens among known ones share a question, and the next have theirs along")
@@ -142,7 +140,7 @@ import Testing
         #expect(bench.results == Array(repeating: true, count: 30))
         bench.look(up: tokens)
         bench.redis.answerAll()
-        #expect(bench.results.count == 60 && bench.count("HGET") == 90)
+        #expect(bench.results.count == 60 && bench.redis.count("HGET") == 90)
     }
 
     @Test("A bucket that is split after it was read is found out by the question behind the look-up")

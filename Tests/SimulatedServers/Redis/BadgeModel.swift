@@ -3,7 +3,7 @@ import PushSchemas
 import TokenState
 
 /// The numbers of tokens as ``BadgeScript`` keeps them, by key.
-package struct BadgeModel {
+struct BadgeModel {
     private struct Badge {
         var base: UInt32 = 0
         var entries: [Entry] = []
@@ -27,14 +27,14 @@ package struct BadgeModel {
 
     private var badges: [[UInt8]: Badge] = [:]
 
-    package init() {}
+    init() {}
 
-    package func number(_ key: [UInt8]) -> UInt32 { badges[key]?.number ?? 0 }
+    func number(_ key: [UInt8]) -> UInt32 { badges[key]?.number ?? 0 }
 
     /// The rule of the script that makes a change. Arguments: mark, claim, kind, number.
     ///
     /// - Returns: the number afterwards.
-    package mutating func change(_ key: [UInt8], _ arguments: [[UInt8]]) -> Int {
+    mutating func change(_ key: [UInt8], _ arguments: [[UInt8]]) -> Int {
         let number = Self.number(arguments[3])
         let change: BadgeChange = Self.number(arguments[2]) == 1 ? .set(UInt32(number)) : .add(Int32(number))
         put(Entry(mark: arguments[0], change: change, claimedAt: Self.number(arguments[1])), in: key)
@@ -44,7 +44,7 @@ package struct BadgeModel {
     /// The rule of the script that takes a change back. Arguments: mark, claim.
     ///
     /// - Returns: the number afterwards.
-    package mutating func takeBack(_ key: [UInt8], _ arguments: [[UInt8]]) -> Int {
+    mutating func takeBack(_ key: [UInt8], _ arguments: [[UInt8]]) -> Int {
         put(Entry(mark: arguments[0], change: nil, claimedAt: Self.number(arguments[1])), in: key)
         return Int(number(key))
     }

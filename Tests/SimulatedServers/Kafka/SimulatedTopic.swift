@@ -1,26 +1,19 @@
-import BelfrySupport
-import Foundation
-import NIOCore
-import PipelineCore
-import PushSchemas
 import PushTopics
-import TokenState
 
 @testable import KafkaClient
 
-/// A compacted topic in memory, for a follower to read; the contract of `KafkaReader`. It passes for push.tombstones.
-final class ScriptedTopic: TopicReader {
+/// A Kafka topic in memory, and the reader of its partitions; the contract of `KafkaReader`.
+final class SimulatedTopic: TopicReader {
     /// The records of a partition in the order of their offsets. There are holes where compaction took some.
     struct Partition {
         var start: Int64 = 0
         var records: [KafkaRecord] = []
         var end: Int64 = 0
-        /// Notice in place of a message, told once. It comes when the records before it were read.
-        var notice: (code: Int32, offset: Int64)?
+        /// Error in place of a message, told once. It comes when the records were read.
+        var notice: (error: KafkaBatch.SimulatedError, offset: Int64)?
     }
 
-    static let name = "push.tombstones"
-
+    let name: String
     var partitions: [Partition]
     /// Of questions.
     var failure: KafkaError?
@@ -29,54 +22,41 @@ final class ScriptedTopic: TopicReader {
     var onQuestion: () -> Void = {}
     private(set) var questions = 0
     /// Attempts, with where they were to begin.
-    private(set) var begins: [[Int32: Int64]] = []
+    private(set) var begins: [KafkaPartitionOffset] = []
+    private(set) var stops = 0
     private(set) var isClosed = false
     private var positions: [Int32: Int64] = [:]
 
-    init(partitions: Int = 1) {
+    init(_ name: String, partitions: Int = 1) {
+        self.name = name
         self.partitions = Array(repeating: Partition(), count: partitions)
     }
 
-    /// `RD_KAFKA_RESP_ERR__PARTITION_EOF`.
-    static let partitionEnd: Int32 = -191
-    /// `RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET`.
-    static let outOfRange: Int32 = -140
-
-    static let gone = KafkaError(
-        code: 3,
-        name: "UNKNOWN_TOPIC_OR_PART",
-        message: "watermarks",
-        isRetriable: true,
-        isFatal: false
-    )
+    /// All records.
+    var records: [KafkaRecord] {
+        get { partitions.flatMap(\.records) }
+        set {
+            for index in partitions.indices { partitions[index].records = newValue.filter { $0.partition == index } }
+        }
+    }
 
     /// Appends a record.
     func append(_ value: [UInt8]?, key: [UInt8] = [], to partition: Int = 0) {
         let offset = partitions[partition].end
         partitions[partition].records.append(
-            KafkaRecord(topic: Self.name, partition: Int32(partition), offset: offset, key: key, value: value)
+            KafkaRecord(topic: name, partition: Int32(partition), offset: offset, key: key, value: value)
         )
         partitions[partition].end += 1
     }
 
-    /// Appends what the publisher writes about a change.
-    func append(_ change: TokenChange, _ facts: TokenFacts, to partition: Int = 0) {
-        let producer = CollectingProducer()
-        let publisher = TombstonePublisher(producer: producer, topic: Self.name, logger: LogLines().logger) {
-            MonotonicTime(.now())
-        }
-        publisher.publish(change, facts) {}
-        for record in producer.records { append(record.value, key: record.key ?? [], to: partition) }
-    }
-
     func begin(_ place: KafkaTopicPartition, at offset: Int64) throws(KafkaError) {
-        if begins.isEmpty || begins[begins.count - 1][place.partition] != nil { begins.append([:]) }
-        begins[begins.count - 1][place.partition] = offset
+        begins.append(KafkaPartitionOffset(place, offset: offset))
         if let beginFailure { throw beginFailure }
         positions[place.partition] = offset
     }
 
     func stop(_ place: KafkaTopicPartition) {
+        stops += 1
         positions[place.partition] = nil
     }
 
@@ -91,16 +71,7 @@ final class ScriptedTopic: TopicReader {
     private func takeNotice(_ place: KafkaTopicPartition) -> KafkaBatch? {
         guard let notice = partitions[Int(place.partition)].notice else { return nil }
         partitions[Int(place.partition)].notice = nil
-        let record = KafkaRecord(
-            topic: Self.name,
-            partition: place.partition,
-            offset: notice.offset,
-            key: nil,
-            value: nil
-        )
-        let batch = KafkaBatch([record])
-        batch.messages[0].pointee.err = .init(rawValue: notice.code)
-        return batch
+        return .failed(notice.error, at: notice.offset, place)
     }
 
     func watermarks(
@@ -116,7 +87,5 @@ final class ScriptedTopic: TopicReader {
         }
     }
 
-    func close() {
-        isClosed = true
-    }
+    func close() { isClosed = true }
 }
