@@ -214,7 +214,7 @@ let package = Package(
         .target(name: "TestSupport", dependencies: ["Workbench"], path: "Tests/TestSupport"),
         // A broker that is not ours.
         .target(name: "KafkaTestSupport", dependencies: ["KafkaClient", "Workbench"], path: "Tests/KafkaTestSupport"),
-        // Redis and Kafka in memory, for tests and the simulation.
+        // Redis and Kafka in memory, for tests and the simulation; their contracts are proven on real servers, too.
         .target(
             name: "SimulatedServers",
             dependencies: [
@@ -330,6 +330,13 @@ let package = Package(
                 "KafkaClient", "LocalPipeline", "PipelineCore", "PushSchemas", "Sandbox", "TestSupport", "belfry-chaos",
                 protobuf,
             ]
+        ),
+        .testTarget(
+            name: "SimulatedServersTests",
+            dependencies: [
+                "BelfrySupport", "KafkaClient", "PipelineTestSupport", "PushTopics", "RedisClient",
+                "SimulatedServers", "TestSupport",
+            ] + nio
         ),
         .testTarget(
             name: "SimulationTests",

@@ -6,7 +6,7 @@ import TokenState
 
 @testable import PipelineTestSupport
 
-/// The key is a contract, and the script is run on a real server.
+/// The key is a contract; the script is run on a real server, and its rule on the simulated one.
 @Suite struct CoalesceScriptServerTests {
     private static let key = Array("c:{sandbox:com.example.news:00}:window".utf8)
     /// Of the windows here, in milliseconds.
@@ -109,9 +109,9 @@ import TokenState
         )
     }
 
-    @Test("It is kept for two windows from when it was opened, or when something was sent")
-    func lifetime() async throws {
-        try await withTokenStore { store in
+    @Test("It is kept for two windows from when it was opened, or when something was sent", arguments: TokenStore.both)
+    func lifetime(on server: TokenStore.Server) async throws {
+        try await withTokenStore(on: server) { store in
             _ = try await store.coalesce(Self.key, now: 1000, window: Self.window, at: 1, offset: 1, isDue: false).get()
             #expect((10_001...20_000).contains(try await store.timeToLive(of: Self.key)))
             _ = try await store.coalesce(Self.key, now: 11_000, window: 60_000, at: 1, offset: 1, isDue: true).get()
@@ -120,9 +120,9 @@ import TokenState
         }
     }
 
-    @Test("A value of another form is refused, and not changed")
-    func foreign() async throws {
-        try await withTokenStore { store in
+    @Test("A value of another form is refused, and not changed", arguments: TokenStore.both)
+    func foreign(on server: TokenStore.Server) async throws {
+        try await withTokenStore(on: server) { store in
             _ = try await store.bytes(Array("SET".utf8), Self.key, Array("1 2".utf8))
             let answer = try await store.coalesce(Self.key, now: 1, window: 1, at: 1, offset: 1, isDue: true)
             #expect(throws: RedisError.self) { try answer.get() }
@@ -130,10 +130,14 @@ import TokenState
         }
     }
 
-    @Test("For all questions sends are a window apart, but for repetitions, and never go back", arguments: 0..<4)
-    func spacing(seed: UInt64) async throws {
+    @Test(
+        "For all questions sends are a window apart, but for repetitions, and never go back",
+        arguments: 0..<4,
+        TokenStore.both
+    )
+    func spacing(seed: UInt64, on server: TokenStore.Server) async throws {
         var generator = SeededGenerator(seed: seed)
-        try await withTokenStore { store in
+        try await withTokenStore(on: server) { store in
             var now: Int64 = 1_000_000
             var last: (at: Int64, offset: Int64, time: Int64)?
             for offset in 0..<400 as Range<Int64> {
@@ -162,21 +166,23 @@ import TokenState
 
     // MARK: Helpers
 
-    /// Calls the script one by one on an empty server.
+    /// Calls the script one by one on empty servers, the real one and the simulated one.
     private func expect(_ calls: [(Call, Int64)], leaving value: String) async throws {
-        try await withTokenStore { store in
-            for (call, expected) in calls {
-                let answer = try await store.coalesce(
-                    Self.key,
-                    now: call.now,
-                    window: Self.window,
-                    at: call.at,
-                    offset: call.offset,
-                    isDue: call.isDue
-                ).get()
-                #expect(answer == expected, "\(call)")
+        for server in TokenStore.both {
+            try await withTokenStore(on: server) { store in
+                for (call, expected) in calls {
+                    let answer = try await store.coalesce(
+                        Self.key,
+                        now: call.now,
+                        window: Self.window,
+                        at: call.at,
+                        offset: call.offset,
+                        isDue: call.isDue
+                    ).get()
+                    #expect(answer == expected, "\(server): \(call)")
+                }
+                #expect(try await store.value(Self.key) == Array(value.utf8), "\(server)")
             }
-            #expect(try await store.value(Self.key) == Array(value.utf8))
         }
     }
 }

@@ -7,13 +7,16 @@ import Testing
 @testable import PipelineTestSupport
 @testable import TokenState
 
-/// The scripts on a real server.
+/// The scripts on a real server, and their rules on the simulated one.
 @Suite struct TokenScriptsServerTests {
+    private typealias State = TokenFields
+    private typealias Message = TokenMessage
+
     private static let token = [UInt8](1...32)
 
-    @Test("A registration only moves forward; a late one changes nothing")
-    func registrationMovesForward() async throws {
-        try await withTokenStore { store async throws in
+    @Test("A registration only moves forward; a late one changes nothing", arguments: TokenStore.both)
+    func registrationMovesForward(on server: TokenStore.Server) async throws {
+        try await withTokenStore(on: server) { store async throws in
             try await apply([register(20, "de", "Europe/Berlin"), register(10, "en", "Europe/London")], in: store)
             #expect(try await state(in: store) == State(registeredAt: 20, locale: "de", timeZone: "Europe/Berlin"))
             try await apply([register(30, "fr", "Europe/Paris")], in: store)
@@ -21,25 +24,25 @@ import Testing
         }
     }
 
-    @Test("A registration clears an older tombstone and its reason")
-    func olderTombstoneIsCleared() async throws {
-        try await withTokenStore { store async throws in
+    @Test("A registration clears an older tombstone and its reason", arguments: TokenStore.both)
+    func olderTombstoneIsCleared(on server: TokenStore.Server) async throws {
+        try await withTokenStore(on: server) { store async throws in
             #expect(try await deaths([tombstone(10, .invalid), register(11)], in: store) == [true, false])
             #expect(try await state(in: store) == State(registeredAt: 11))
         }
     }
 
-    @Test("A registration that is older than the tombstone leaves the token dead")
-    func newerTombstoneIsKept() async throws {
-        try await withTokenStore { store async throws in
+    @Test("A registration that is older than the tombstone leaves the token dead", arguments: TokenStore.both)
+    func newerTombstoneIsKept(on server: TokenStore.Server) async throws {
+        try await withTokenStore(on: server) { store async throws in
             #expect(try await deaths([tombstone(10, .invalid), register(9)], in: store) == [true, true])
             #expect(try await state(in: store) == State(reason: .invalid, registeredAt: 9, tombstonedAt: 10))
         }
     }
 
-    @Test("In the same second the token lives, whichever comes first")
-    func sameSecond() async throws {
-        try await withTokenStore { store async throws in
+    @Test("In the same second the token lives, whichever comes first", arguments: TokenStore.both)
+    func sameSecond(on server: TokenStore.Server) async throws {
+        try await withTokenStore(on: server) { store async throws in
             #expect(try await deaths([tombstone(10), register(10)], in: store) == [true, false])
             #expect(try await state(in: store) == State(registeredAt: 10))
             #expect(try await deaths([tombstone(10)], in: store) == [false])
@@ -47,9 +50,12 @@ import Testing
         }
     }
 
-    @Test("A tombstone younger than the registration kills the token and keeps what is known of it")
-    func tombstoneAfterRegistration() async throws {
-        try await withTokenStore { store async throws in
+    @Test(
+        "A tombstone younger than the registration kills the token and keeps what is known of it",
+        arguments: TokenStore.both
+    )
+    func tombstoneAfterRegistration(on server: TokenStore.Server) async throws {
+        try await withTokenStore(on: server) { store async throws in
             #expect(
                 try await deaths([register(10, "de", "UTC"), tombstone(11, .feedback)], in: store) == [false, true]
             )
@@ -60,9 +66,9 @@ import Testing
         }
     }
 
-    @Test("A token that was never registered can be tombstoned; at second 0 nothing can")
-    func unknownToken() async throws {
-        try await withTokenStore { store async throws in
+    @Test("A token that was never registered can be tombstoned; at second 0 nothing can", arguments: TokenStore.both)
+    func unknownToken(on server: TokenStore.Server) async throws {
+        try await withTokenStore(on: server) { store async throws in
             #expect(try await deaths([tombstone(0)], in: store) == [false])
             #expect(try await store.records([Self.token]) == [nil])
             #expect(try await deaths([tombstone(1)], in: store) == [true])
@@ -70,9 +76,12 @@ import Testing
         }
     }
 
-    @Test("The youngest tombstone and its reason count; in one second the reason with the lowest code")
-    func reasons() async throws {
-        try await withTokenStore { store async throws in
+    @Test(
+        "The youngest tombstone and its reason count; in one second the reason with the lowest code",
+        arguments: TokenStore.both
+    )
+    func reasons(on server: TokenStore.Server) async throws {
+        try await withTokenStore(on: server) { store async throws in
             try await apply(
                 [tombstone(10, .invalid), tombstone(12, .unregistered), tombstone(11, .feedback)],
                 in: store
@@ -83,9 +92,12 @@ import Testing
         }
     }
 
-    @Test("The value is flags, registered at, tombstoned at with its reason, and the two texts, the zone as its number")
-    func layout() async throws {
-        try await withTokenStore { store async throws in
+    @Test(
+        "The value is flags, registered at, tombstoned at with its reason, and the two texts, the zone as its number",
+        arguments: TokenStore.both
+    )
+    func layout(on server: TokenStore.Server) async throws {
+        try await withTokenStore(on: server) { store async throws in
             try await apply(
                 [register(0x0102_0304, "de", "Europe/Berlin"), tombstone(0xFFFE_FDFC, .unregistered)],
                 in: store
@@ -97,9 +109,9 @@ import Testing
         }
     }
 
-    @Test("Texts are cut, and may be empty or hold any byte")
-    func texts() async throws {
-        try await withTokenStore { store async throws in
+    @Test("Texts are cut, and may be empty or hold any byte", arguments: TokenStore.both)
+    func texts(on server: TokenStore.Server) async throws {
+        try await withTokenStore(on: server) { store async throws in
             let long = String(repeating: "x", count: 300)
             try await apply([register(1, long, "a\0b")], in: store)
             #expect(
@@ -109,9 +121,12 @@ import Testing
         }
     }
 
-    @Test("What an app tells of its device moves forward with registrations, and is no registration")
-    func description() async throws {
-        try await withTokenStore { store async throws in
+    @Test(
+        "What an app tells of its device moves forward with registrations, and is no registration",
+        arguments: TokenStore.both
+    )
+    func description(on server: TokenStore.Server) async throws {
+        try await withTokenStore(on: server) { store async throws in
             try await apply([register(20, "de", "Europe/Berlin"), describe(15, "en"), describe(30, "fr")], in: store)
             #expect(try await state(in: store) == State(registeredAt: 20, describedAt: 30, locale: "fr"))
             // A registration older than what was told changes the time of registration only.
@@ -124,9 +139,12 @@ import Testing
         }
     }
 
-    @Test("A registration, or description, counts as a whole: the language or time zone that it leaves out is unknown")
-    func whole() async throws {
-        try await withTokenStore { store async throws in
+    @Test(
+        "A registration, or description, counts as a whole: the language or time zone that it leaves out is unknown",
+        arguments: TokenStore.both
+    )
+    func whole(on server: TokenStore.Server) async throws {
+        try await withTokenStore(on: server) { store async throws in
             try await apply([register(10, "de", "Europe/Berlin"), register(20, "fr")], in: store)
             #expect(try await state(in: store) == State(registeredAt: 20, locale: "fr"))
             try await apply([register(30)], in: store)
@@ -138,10 +156,11 @@ import Testing
 
     @Test(
         "A record with flags that are not known is refused by every change, and not changed",
-        arguments: [64, 128, 255]
+        arguments: [64, 128, 255],
+        TokenStore.both
     )
-    func unknownFlags(flags: Int) async throws {
-        try await withTokenStore { store async throws in
+    func unknownFlags(flags: Int, on server: TokenStore.Server) async throws {
+        try await withTokenStore(on: server) { store async throws in
             let value = [UInt8(flags)] + [UInt8](repeating: 0, count: 30)
             try await setValue(value, in: store)
             for answer in try await store.make([register(10), tombstone(10), describe(10, "de")]) {
@@ -156,9 +175,9 @@ import Testing
         }
     }
 
-    @Test("A record cut short is refused by every change, and not changed")
-    func shortValue() async throws {
-        try await withTokenStore { store async throws in
+    @Test("A record cut short is refused by every change, and not changed", arguments: TokenStore.both)
+    func shortValue(on server: TokenStore.Server) async throws {
+        try await withTokenStore(on: server) { store async throws in
             try await setValue([1, 0, 0], in: store)
             for answer in try await store.make([register(10), tombstone(10), describe(10, "de")]) {
                 #expect(throws: RedisError.self) { try answer.get() }
@@ -167,9 +186,9 @@ import Testing
         }
     }
 
-    @Test("The answer tells what is known afterwards, and whether a tombstone went")
-    func facts() async throws {
-        try await withTokenStore { store async throws in
+    @Test("The answer tells what is known afterwards, and whether a tombstone went", arguments: TokenStore.both)
+    func facts(on server: TokenStore.Server) async throws {
+        try await withTokenStore(on: server) { store async throws in
             let facts = try await apply([register(5), tombstone(9, .invalid), register(7), register(9)], in: store)
             #expect(facts.map(\.registeredAt) == [5, 5, 7, 9])
             #expect(facts.map(\.tombstonedAt) == [0, 9, 9, 0])
@@ -179,9 +198,9 @@ import Testing
         }
     }
 
-    @Test("A badge is kept by every change")
-    func badges() async throws {
-        try await withTokenStore { store async throws in
+    @Test("A badge is kept by every change", arguments: TokenStore.both)
+    func badges(on server: TokenStore.Server) async throws {
+        try await withTokenStore(on: server) { store async throws in
             try await setBadge(.max, in: store)
             try await apply([register(5, "de")], in: store)
             #expect(try await state(in: store) == State(registeredAt: 5, locale: "de", badge: .max))
@@ -190,9 +209,12 @@ import Testing
         }
     }
 
-    @Test("Every order and repetition of messages ends in one state, and it is what the tombstone rule says")
-    func orderDoesNotMatter() async throws {
-        try await withTokenStore { store async throws in
+    @Test(
+        "Every order and repetition of messages ends in one state, and it is what the tombstone rule says",
+        arguments: TokenStore.both
+    )
+    func orderDoesNotMatter(on server: TokenStore.Server) async throws {
+        try await withTokenStore(on: server) { store async throws in
             for seed in UInt64(0)..<60 {
                 var generator = SeededGenerator(seed: seed)
                 let messages = (0..<Int.random(in: 1...4, using: &generator)).map { _ in
@@ -208,9 +230,12 @@ import Testing
         }
     }
 
-    @Test("A forgotten token is forgotten again if a gateway called it invalid before, and it has not registered since")
-    func forgottenAgain() async throws {
-        try await withTokenStore { store async throws in
+    @Test(
+        "A forgotten token is forgotten again if a gateway called it invalid before, and it has not registered since",
+        arguments: TokenStore.both
+    )
+    func forgottenAgain(on server: TokenStore.Server) async throws {
+        try await withTokenStore(on: server) { store async throws in
             let forget = { TokenChange.of(Self.token, .forgetInvalid(at: $0)) }
             try await apply([register(5, "de"), tombstone(10, .invalid), forget(9)], in: store)
             #expect(try await state(in: store)?.tombstonedAt == 10, "called invalid later")
@@ -280,111 +305,5 @@ import Testing
 
     private func setValue(_ value: [UInt8], in store: TokenStore) async throws {
         try await store.set(Self.token, value)
-    }
-}
-
-/// The fields of a record.
-private struct State: Equatable {
-    var reason = TokenRecord.Reason.none
-    var registeredAt: UInt32 = 0
-    var describedAt: UInt32 = 0
-    var tombstonedAt: UInt32 = 0
-    var locale = ""
-    var timeZone = ""
-    var badge: UInt32?
-
-    var isDead: Bool { tombstonedAt > registeredAt }
-}
-
-extension State {
-    init(_ record: TokenRecord) {
-        self.init(
-            reason: record.reason,
-            registeredAt: record.registeredAt,
-            describedAt: record.describedAt,
-            tombstonedAt: record.tombstonedAt,
-            locale: record.texts.locale,
-            timeZone: record.texts.timeZone,
-            badge: record.badge
-        )
-    }
-}
-
-/// A message about a token. Its times are few, so that they meet.
-private enum Message: Equatable {
-    case register(at: UInt32, locale: String)
-    case describe(at: UInt32, locale: String)
-    case tombstone(at: UInt32, TokenRecord.Reason)
-
-    static func random(using generator: inout SeededGenerator) -> Message {
-        let at = UInt32.random(in: 1...4, using: &generator)
-        let locale = ["", "de", "EN", "zh-Hant"].randomElement(using: &generator) ?? ""
-        switch Int.random(in: 0..<5, using: &generator) {
-        case 0, 1: return .register(at: at, locale: locale)
-        case 2: return .describe(at: at, locale: locale)
-        default:
-            return .tombstone(at: at, [.feedback, .invalid, .unregistered].randomElement(using: &generator) ?? .none)
-        }
-    }
-
-    func change(_ token: [UInt8]) -> TokenChange {
-        switch self {
-        case .register(let at, let locale): .of(token, .register(at: at, TokenTexts(locale: locale)))
-        case .describe(let at, let locale): .of(token, .describe(at: at, TokenTexts(locale: locale)))
-        case .tombstone(let at, let reason): .of(token, .tombstone(at: at, reason))
-        }
-    }
-
-    /// The description of the device: its time and language; nil for a death.
-    private var description: (at: UInt32, locale: String)? {
-        switch self {
-        case .register(let at, let locale), .describe(let at, let locale): (at, locale)
-        case .tombstone: nil
-        }
-    }
-
-    /// The state in one look over all messages, whatever their order.
-    static func expected(_ messages: [Message]) -> State {
-        var expected = State()
-        for case .register(let at, _) in messages { expected.registeredAt = max(expected.registeredAt, at) }
-        let described = messages.compactMap(\.description)
-        let last = described.map(\.at).max() ?? 0
-        expected.describedAt = last > expected.registeredAt ? last : 0
-        // Of what was told in one second that with the greater texts, each after its length.
-        for (at, locale) in described
-        where at == last && (locale.utf8.count, locale) > (expected.locale.utf8.count, expected.locale) {
-            expected.locale = locale
-        }
-        let registeredAt = expected.registeredAt > 0 ? expected.registeredAt : nil
-        for case .tombstone(let at, let reason) in messages
-        where TombstoneRule.isDead(registeredAt: registeredAt, missingAt: at) {
-            if at > expected.tombstonedAt || (at == expected.tombstonedAt && reason.rawValue < expected.reason.rawValue)
-            {
-                expected.tombstonedAt = at
-                expected.reason = reason
-            }
-        }
-        return expected
-    }
-}
-
-extension [Message] {
-    /// The same messages in the same order of first appearance, some of them once more later on.
-    fileprivate func withRepetitions(using generator: inout SeededGenerator) -> [Message] {
-        var repeated = self
-        for message in self where Bool.random(using: &generator) {
-            let first = repeated.firstIndex(of: message) ?? 0
-            repeated.insert(message, at: Int.random(in: (first + 1)...repeated.count, using: &generator))
-        }
-        return repeated
-    }
-}
-
-private func permutations(_ messages: [Message]) -> [[Message]] {
-    guard messages.count > 1 else { return [messages] }
-    return messages.indices.flatMap { index in
-        var rest = messages
-        let first = rest.remove(at: index)
-        return permutations(rest).map { [first] + $0 }
     }
 }

@@ -116,9 +116,12 @@ import Testing
         }
     }
 
-    @Test("Tokens that Redis takes for numbers, and those of the greatest length, are found")
-    func oddTokens() async throws {
-        try await withTokenStore { store async throws in
+    @Test(
+        "Tokens that Redis takes for numbers, and those of the greatest length, are found",
+        arguments: TokenStore.both
+    )
+    func oddTokens(on server: TokenStore.Server) async throws {
+        try await withTokenStore(on: server) { store async throws in
             let tokens = [
                 Array("12345678901234567890123456789012".utf8), Array("-0000000000000000000000000000001".utf8),
                 [UInt8](repeating: 0, count: 32), [UInt8](repeating: 0xFF, count: 100), [UInt8](0..<64),
@@ -128,18 +131,21 @@ import Testing
         }
     }
 
-    @Test("A record of a later version is an error to the client that asks for it, not nothing")
-    func laterVersion() async throws {
-        try await withTokenStore { store async throws in
+    @Test(
+        "A record of a later version is an error to the client that asks for it, not nothing",
+        arguments: TokenStore.both
+    )
+    func laterVersion(on server: TokenStore.Server) async throws {
+        try await withTokenStore(on: server) { store async throws in
             let token = Self.tokens(1, seed: 6)[0]
             try await store.set(token, [64] + [UInt8](repeating: 0, count: 8))
             await #expect(throws: RedisError.self) { _ = try await store.records([token]) }
         }
     }
 
-    @Test("A forgotten token is gone, a swept one only if it has not changed")
-    func removal() async throws {
-        try await withTokenStore { store async throws in
+    @Test("A forgotten token is gone, a swept one only if it has not changed", arguments: TokenStore.both)
+    func removal(on server: TokenStore.Server) async throws {
+        try await withTokenStore(on: server) { store async throws in
             let tokens = Self.tokens(2, seed: 4)
             try await register(tokens, in: store)
             func sweep(_ record: [UInt8]) async throws -> Bool {
