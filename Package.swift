@@ -150,7 +150,7 @@ let package = Package(
             name: "Console",
             dependencies: [
                 "BelfrySupport", "HTTPPorts", "PageParts", "PipelineCore", "PushSchemas", "SocketErrors",
-                "TLSTransport", nioHTTP1,
+                "TLSTransport",
             ] + nio,
             resources: [.embedInCode("Page/Files")]
         ),
@@ -212,24 +212,13 @@ let package = Package(
 
         // Shared by several test targets; it hands the workbench on.
         .target(name: "TestSupport", dependencies: ["Workbench"], path: "Tests/TestSupport"),
-        // A broker that is not ours.
         .target(name: "KafkaTestSupport", dependencies: ["KafkaClient", "Workbench"], path: "Tests/KafkaTestSupport"),
         // Redis and Kafka in memory, for tests and the simulation; their contracts are proven on real servers, too.
-        .target(
-            name: "SimulatedServers",
-            dependencies: [
-                "BelfrySupport", "KafkaClient", "PipelineCore", "PushSchemas", "PushTopics", "RedisClient",
-                "TokenState",
-            ] + nio,
-            path: "Tests/SimulatedServers"
-        ),
+        .target(name: "SimulatedServers", dependencies: role + ["TokenState"], path: "Tests/SimulatedServers"),
         // Token state, brokers and services for the tests of several pipeline targets.
         .target(
             name: "PipelineTestSupport",
-            dependencies: [
-                "COpenSSL", "KafkaClient", "PushSchemas", "PushTopics", "RedisClient", "SimulatedServers",
-                "TLSTransport", "TestSupport", "TokenState", logging,
-            ] + nio,
+            dependencies: role + ["COpenSSL", "SimulatedServers", "TestSupport", "TokenState"],
             path: "Tests/PipelineTestSupport"
         ),
 
