@@ -56,7 +56,7 @@ extension LaneStateMachine {
                 rule: rule,
                 isNamed: true,
                 wasPresumed: named < wasSettled,
-                isBehindAcceptance: hasAccepted(before: named)
+                standing: standing(of: named)
             )
         }
         verdict.presumedWrong = min(settledEnd, wasSettled)..<wasSettled
@@ -220,10 +220,10 @@ extension LaneStateMachine {
         return verdict
     }
 
-    /// The open connection had accepted something before the notification `named`.
-    private func hasAccepted(before named: UInt64) -> Bool {
+    /// The history of the open connection before the notification `named`.
+    private func standing(of named: UInt64) -> TopicHealth.RefusalStanding {
         // Dropped entries were removed before their turn.
-        hasLetGo || log.liveCount(in: max(log.head, connectionStart)..<named) > 0
+        hasLetGo || log.liveCount(in: max(log.head, connectionStart)..<named) > 0 ? .afterAcceptance : .first
     }
 
     /// Counts a silent end against the only notification in flight; true if there were too many. With a sentinel behind
@@ -242,7 +242,7 @@ extension LaneStateMachine {
             rule: .isolate,
             isNamed: false,
             wasPresumed: false,
-            isBehindAcceptance: hasAccepted(before: settledEnd)
+            standing: standing(of: settledEnd)
         )
         settledEnd += 1
     }

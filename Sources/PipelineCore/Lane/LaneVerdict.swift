@@ -15,8 +15,8 @@ public struct LaneVerdict: Equatable, Sendable {
         public var isNamed: Bool
         /// The notification had been presumed accepted before.
         public var wasPresumed: Bool
-        /// The connection had accepted something before this notification.
-        public var isBehindAcceptance: Bool
+        /// The history of the connection, as far as the lane knows it.
+        public var standing: TopicHealth.RefusalStanding
     }
 
     /// Proven accepted.

@@ -166,6 +166,12 @@ extension Gateway: StreamDelegate {
         )
     }
 
+    var lanesMayWrite: Bool { mayWrite }
+
+    func lane(_ lane: StreamLane, handsOver count: Int, from first: NotificationReference) {
+        noteHandOver(count, from: first, over: .http2)
+    }
+
     func laneConnected(_ lane: StreamLane) {
         lanes(of: lane.topic).counters.connects += 1
     }

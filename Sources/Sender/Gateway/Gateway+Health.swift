@@ -39,12 +39,11 @@ extension Gateway {
 
     private func checkStandstill(of topic: TopicLanes, now: MonotonicTime) {
         guard topic.sending == .all || topic.sending == .probing else { return }
-        if topic.transport.standsStill(isHeld: isHeld, now: now) { fail(topic, .unreachable, now: now) }
+        if topic.transport.standsStill(isHeld: isHeld, now: now) { fail(topic.topic, .unreachable, now: now) }
     }
 
     /// Looks at what a topic may do now, and acts on it.
     private func tend(_ lanes: TopicLanes, now: MonotonicTime) -> Event? {
-        lanes.refusedContents.expire(now: now)
         let (topic, transport) = (lanes.topic, lanes.transport)
         let random = settings.randomBits
         let shard = shard
@@ -109,10 +108,5 @@ extension Gateway {
     func isIdleProber(_ topic: Topic) -> Bool {
         guard let lanes = lanes(ofTopic: topic.index), topic.flow.sending == .probing else { return false }
         return lanes.transport.inFlightCount == 0 && lanes.transport.waitingCount == 0
-    }
-
-    private func fail(_ lanes: TopicLanes, _ reason: TopicHealth.Reason, now: MonotonicTime) {
-        let random = settings.randomBits
-        lanes.topic.health.change { $0.failed(reason, now: now, random: random()) }
     }
 }

@@ -4,16 +4,8 @@ import PipelineCore
 /// Measures the way of notifications, where many are handled at once: those that are written together, or settle
 /// together, count with the first of them. A notification that is sent again is measured again.
 extension Gateway {
-    /// Notifications leave over a connection of a lane.
-    func lane(_ lane: GatewayLane, handsOver count: Int, from first: NotificationReference) {
-        noteHandOver(count, from: first, over: .binary)
-    }
-
-    func lane(_ lane: StreamLane, handsOver count: Int, from first: NotificationReference) {
-        noteHandOver(count, from: first, over: .http2)
-    }
-
-    private func noteHandOver(
+    /// Notifications leave over a connection, `first` before the others.
+    func noteHandOver(
         _ count: Int,
         from first: NotificationReference,
         over transport: EnvironmentSettings.Transport

@@ -77,12 +77,6 @@ final class Gateway {
 
     // MARK: Sending
 
-    /// The lanes that a lane belongs to.
-    func lanes(of lane: GatewayLane) -> TopicLanes {
-        guard let lanes = topics[Int(lane.sender)] else { preconditionFailure("a lane has its topic") }
-        return lanes
-    }
-
     /// The lanes of a topic; made on first use.
     func lanes(of topic: Topic) -> TopicLanes {
         if let known = lanes(ofTopic: topic.index) { return known }
@@ -112,7 +106,6 @@ final class Gateway {
         guard !isHeld else { return }
         let now = clock()
         for case let topic? in topics {
-            endCondemned(of: topic)
             topic.transport.pump(now: now, isMoreAtHand: isMoreAtHand)
         }
     }
@@ -128,12 +121,14 @@ final class Gateway {
         if !isHeld { pump(isMoreAtHand: false) }
     }
 
-    var lanesMayWrite: Bool { maySend() }
-
     private func makeLanes(of topic: Topic) -> TopicLanes {
         switch topic.transport {
         case .binary:
-            return makeBinaryLanes(of: topic)
+            let lanes = makeBinaryLanes(of: topic)
+            lanes.hold(isHeld)
+            binaryLanes += lanes.ownLanes.count
+            sharesAreDue = true
+            return TopicLanes(topic: topic, way: .binary(lanes))
         case .http2:
             let lane = streams.makeLane(of: topic)
             lane.hold(isHeld)
@@ -141,41 +136,18 @@ final class Gateway {
         }
     }
 
-    private func makeBinaryLanes(of topic: Topic) -> TopicLanes {
-        // Lanes of probation come after the others, one for each.
-        let count = settings.connectionsPerTopic
-        var logger = logger
-        logger[metadataKey: "topic"] = .string(topic.bundleID)
-        logger[metadataKey: "environment"] = .string(topic.environment)
-        let lanes = (0..<2 * count).map { number in
-            let lane = GatewayLane(
-                sender: topic.index,
-                number: number,
-                limits: topic.limits,
-                connector: connectors.connector(
-                    environment: topic.environment,
-                    bundleID: topic.bundleID,
-                    lane: number
-                ),
-                buffers: buffers,
-                frames: frames,
-                random: settings.randomBits,
-                logger: logger,
-                delegate: self
-            )
-            lane.isHeld = isHeld
-            return lane
+    private func makeBinaryLanes(of topic: Topic) -> BinaryLanes {
+        BinaryLanes(
+            of: topic,
+            settings: settings,
+            buffers: buffers,
+            frames: frames,
+            memory: budget,
+            logger: logger,
+            stage: self
+        ) { [connectors] lane in
+            connectors.connector(environment: topic.environment, bundleID: topic.bundleID, lane: lane)
         }
-        let binary = BinaryLanes(
-            lanes: Array(lanes.prefix(count)),
-            probation: Array(lanes.dropFirst(count)),
-            patience: settings.standstillPatience,
-            acceptedTokenBits: settings.acceptedTokenBits,
-            memory: budget
-        )
-        binaryLanes += count
-        sharesAreDue = true
-        return TopicLanes(topic: topic, way: .binary(binary))
     }
 
     // MARK: Feeds

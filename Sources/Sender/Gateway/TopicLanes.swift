@@ -17,10 +17,6 @@ final class TopicLanes {
     var wasAtRest = false
     private var counted = WorkerTopicCounters()
     var troubled = TroubledNotifications()
-    /// Over the binary interface.
-    var refusedContents = RefusedContents()
-    /// By the number of a lane: condemned notifications before this one have ended.
-    var sweptEnds: [Int: UInt64] = [:]
 
     init(topic: Topic, way: Way) {
         self.topic = topic

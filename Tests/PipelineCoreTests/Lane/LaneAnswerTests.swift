@@ -196,7 +196,8 @@ import Testing
 
     private func isBehindAcceptance(_ ordinal: UInt32) -> Bool? {
         let response = ErrorResponse(status: .invalidToken, identifier: probe.identifier(of: ordinal))
-        return probe.lane.answered(response, now: probe.now, random: 0).refused?.isBehindAcceptance
+        let standing = probe.lane.answered(response, now: probe.now, random: 0).refused?.standing
+        return standing.map { $0 == .afterAcceptance }
     }
 
     @Test("A late answer sends again what was presumed and followed the named one")

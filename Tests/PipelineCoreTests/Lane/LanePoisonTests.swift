@@ -23,7 +23,7 @@ import Testing
                     rule: .isolate,
                     isNamed: false,
                     wasPresumed: false,
-                    isBehindAcceptance: false
+                    standing: .first
                 )
         )
         #expect(verdict.resent == 0 && probe.isDrained)

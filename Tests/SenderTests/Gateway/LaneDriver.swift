@@ -10,7 +10,7 @@ import TLSTransport
 @testable import Sender
 
 /// A lane on an event loop of its own, what it reported, and a clock that the test turns.
-final class LaneDriver: GatewayLaneDelegate {
+final class LaneDriver: LaneStage {
     /// The lane's reports so far.
     struct Told: Sendable, Equatable {
         var confirmed: [UInt32] = []
@@ -28,7 +28,8 @@ final class LaneDriver: GatewayLaneDelegate {
     private(set) var told = Told()
     /// The budget allows a connection.
     var mayConnect = true
-    private var lane: GatewayLane?
+    private var lanes: BinaryLanes?
+    private var lane: GatewayLane? { lanes?.ownLanes.first }
     private var published: UInt32 = 0
     /// Time by which the test has put its clock forward.
     private var lead = Duration.zero
@@ -49,23 +50,30 @@ final class LaneDriver: GatewayLaneDelegate {
         let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
         let driver = try await eventLoop.submit {
             let driver = LaneDriver()
-            driver.lane = GatewayLane(
-                sender: 0,
-                number: 0,
-                limits: limits,
-                connector: GatewayConnector(
+            var configuration = BelfryConfiguration()
+            let place = EnvironmentSettings(name: "sandbox", gateways: gateways)
+            configuration.environments = [place]
+            let settings = ShardSettings(configuration, unixMilliseconds: { 0 }) { .random(in: .min ... .max) }
+            let topic = settings.makeTopic(0, environment: place.name, bundleID: "com.example.news", filters: nil)
+            let topicSettings = configuration.topic(topic.bundleID, in: place)
+            topic.use(Topic.Settings(topicSettings, tokenBytes: 32...32, limits: limits))
+            driver.lanes = BinaryLanes(
+                of: topic,
+                settings: settings,
+                buffers: RunBuffers(),
+                frames: FrameChunks(),
+                memory: ShardMemory(settings.memory),
+                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+                stage: driver
+            ) { _ in
+                GatewayConnector(
                     dialer: GatewayDialer(
                         addresses: GatewayAddresses(gateways, eventLoop: eventLoop),
                         firstTurn: 0,
                         timeout: timeout
                     ) { tls }
-                ),
-                buffers: RunBuffers(),
-                frames: FrameChunks(),
-                random: { .random(in: .min ... .max) },
-                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
-                delegate: driver
-            )
+                )
+            }
             return NIOLoopBound(driver, eventLoop: eventLoop)
         }.get()
         let remote = LaneRemote(driver: driver)
@@ -123,12 +131,30 @@ final class LaneDriver: GatewayLaneDelegate {
 
     func close() {
         lane?.close()
-        lane = nil
+        lanes = nil
     }
 
     // MARK: What the lane says
 
-    func lane(_ lane: GatewayLane, settled verdict: LaneVerdict) {
+    var mayWrite: Bool { true }
+
+    func mayConnect(_ topic: Topic, _ purpose: ConnectionBudget.Purpose, now: MonotonicTime) -> MonotonicTime? {
+        mayConnect ? nil : now + .seconds(1)
+    }
+
+    func handle(_ event: TransportEvent, of topic: Topic) {
+        if event == .connected { told.connects += 1 }
+    }
+
+    func handle(_ event: LaneEvent, of lane: GatewayLane) {
+        switch event {
+        case .answered: told.answers += 1
+        case .settled(let verdict): note(verdict, of: lane)
+        case .condemned, .withdrawn: break
+        }
+    }
+
+    private func note(_ verdict: LaneVerdict, of lane: GatewayLane) {
         func ordinals(_ range: Range<UInt64>) -> [UInt32] {
             range.map { lane.machine.log.entry(at: $0) }.filter { !$0.isDropped }.map(\.reference.token)
         }
@@ -138,20 +164,6 @@ final class LaneDriver: GatewayLaneDelegate {
         if let refused = verdict.refused { told.refused += ordinals(refused.sequence..<refused.sequence + 1) }
         told.resent += verdict.resent
     }
-
-    func laneMayConnect(_ lane: GatewayLane, now: MonotonicTime, sparing: Bool) -> MonotonicTime? {
-        mayConnect ? nil : now + .seconds(1)
-    }
-
-    func laneConnected(_ lane: GatewayLane) { told.connects += 1 }
-
-    func laneDisconnected(_ lane: GatewayLane, reason: DisconnectReason) {}
-
-    func lane(_ lane: GatewayLane, answered response: ErrorResponse) {
-        told.answers += 1
-    }
-
-    func laneSorts(_ lane: GatewayLane) {}
 }
 
 /// A test's handle of a ``LaneDriver``: everything is done on its event loop.

@@ -1,15 +1,18 @@
 import APNsProtocol
+import Logging
 import PipelineCore
 
 /// The lanes of one topic over the binary protocol, with those of probation beside them.
 ///
-/// Bound to the shard's event loop.
+/// What lanes tell each other stays here; the rest of their events goes to the stage. Bound to the shard's event loop.
 final class BinaryLanes: TopicTransport {
+    private let topic: Topic
+    private unowned let stage: any LaneStage
     /// The lanes that notifications of a token wait in; chosen by ``affinity``.
-    let ownLanes: [GatewayLane]
+    private(set) var ownLanes: [GatewayLane] = []
     /// All lanes, those of probation first: a notification there is older than those that wait in its former lane.
-    let lanes: [GatewayLane]
-    private let probations: [Probation]
+    private(set) var lanes: [GatewayLane] = []
+    private var probations: [Probation] = []
     /// Bytes that are worth a TLS record and a call of the system, while more is at hand: a quarter of a record.
     private static let worthWriting = FrameLog.chunkBytes / 4
     private let affinity: TokenAffinity
@@ -18,30 +21,49 @@ final class BinaryLanes: TopicTransport {
     private let accepted: AcceptedMemory
     /// Memory of the tokens accepted lately; nil: there is none.
     var acceptedTokenBytes: Int? { accepted.bytes }
+    private let contents = ContentSweep()
     private var probationSwitch = ProbationSwitch()
     /// Notifications that went over a lane of probation.
     private(set) var onProbation = 0
 
     /// - Parameters:
-    ///   - lanes: one connection each.
-    ///   - probation: as many lanes.
-    ///   - patience: the longest standstill of a lane.
-    ///   - acceptedTokenBits: see ``AcceptedTokens/init(indexBits:)``.
     ///   - memory: of the shard.
+    ///   - connector: makes the connector for the lane of a number.
     init(
-        lanes: [GatewayLane],
-        probation: [GatewayLane],
-        patience: Duration,
-        acceptedTokenBits: Int,
-        memory: ShardMemory
+        of topic: Topic,
+        settings: ShardSettings,
+        buffers: RunBuffers,
+        frames: FrameChunks,
+        memory: ShardMemory,
+        logger: Logger,
+        stage: any LaneStage,
+        connector: (Int) -> any GatewayConnecting
     ) {
-        precondition(lanes.count == probation.count)
-        accepted = AcceptedMemory(indexBits: acceptedTokenBits, memory: memory)
-        ownLanes = lanes
-        probations = zip(lanes, probation).map { Probation(of: $0, lane: $1) }
-        self.lanes = probation + lanes
-        affinity = TokenAffinity(lanes: lanes.count)
-        standstills = Array(repeating: LaneStandstill(patience: patience), count: self.lanes.count)
+        self.topic = topic
+        self.stage = stage
+        // Lanes of probation come after the others, one for each.
+        let count = settings.connectionsPerTopic
+        affinity = TokenAffinity(lanes: count)
+        standstills = Array(repeating: LaneStandstill(patience: settings.standstillPatience), count: 2 * count)
+        accepted = AcceptedMemory(indexBits: settings.acceptedTokenBits, memory: memory)
+        var logger = logger
+        logger[metadataKey: "topic"] = .string(topic.bundleID)
+        logger[metadataKey: "environment"] = .string(topic.environment)
+        let made = (0..<2 * count).map { number in
+            GatewayLane(
+                of: topic,
+                number: number,
+                connector: connector(number),
+                buffers: buffers,
+                frames: frames,
+                random: settings.randomBits,
+                logger: logger,
+                owner: self
+            )
+        }
+        ownLanes = Array(made.prefix(count))
+        lanes = Array(made.suffix(count)) + ownLanes
+        probations = zip(ownLanes, lanes).map { Probation(of: $0, lane: $1) }
     }
 
     // MARK: State
@@ -132,6 +154,7 @@ final class BinaryLanes: TopicTransport {
     }
 
     func pump(now: MonotonicTime, isMoreAtHand: Bool) {
+        sweepContents()
         for lane in lanes where lane.machine.waitingCount > 0 {
             if isMoreAtHand, lane.machine.phase == .open, lane.machine.waitingBytes < Self.worthWriting { continue }
             lane.pump(now: now)
@@ -145,6 +168,7 @@ final class BinaryLanes: TopicTransport {
     func tick(now: MonotonicTime) {
         for lane in lanes { lane.tick(now: now) }
         endProbation(now: now)
+        contents.expire(now: now)
     }
 
     func standsStill(isHeld: Bool, now: MonotonicTime) -> Bool {
@@ -236,30 +260,88 @@ final class BinaryLanes: TopicTransport {
         for lane in lanes { lane.close() }
     }
 
-    // MARK: Answers
+    // MARK: Events of lanes
+
+    /// Writing is allowed now.
+    var mayWrite: Bool { stage.mayWrite }
+
+    /// Asks for one new connection of a lane. Nil if granted, else the time to ask again.
+    func mayConnect(_ purpose: ConnectionBudget.Purpose, now: MonotonicTime) -> MonotonicTime? {
+        let isProbe = purpose != .successor && topic.flow.sending == .probing
+        return stage.mayConnect(topic, isProbe ? .probe : purpose, now: now)
+    }
+
+    func handle(_ event: TransportEvent, of lane: GatewayLane) {
+        if event == .connected {
+            // The others' wait for the same gateway may be shorter.
+            for other in lanes where other !== lane { other.machine.gatewayAnswers(now: lane.now) }
+        }
+        stage.handle(event, of: topic)
+    }
+
+    func answered(_ response: ErrorResponse, of lane: GatewayLane, now: MonotonicTime) {
+        switch StatusRule(response.status) {
+        case .stopTopic:
+            stage.handle(.refused(.topic), of: topic)
+        case .rejectToken:
+            noteInvalidToken(now: now)
+        case .deadLetter, .isolate:
+            guard let named = lane.machine.sequence(named: response) else { break }
+            contents.suspect(at: named, of: lane, among: lanes, now: now)
+        case .retry, .acceptedLast, .unattributable:
+            break
+        }
+        stage.handle(.answered(response), of: lane)
+    }
+
+    /// Something settled; the entries are readable in the lane's log during the call.
+    func settled(_ verdict: LaneVerdict, of lane: GatewayLane, now: MonotonicTime) {
+        var verdict = verdict
+        noteAccepted(verdict.confirmed, of: lane)
+        // Our own policy says nothing about the gateway.
+        if !verdict.isPresumedByPolicy { noteAccepted(verdict.presumed, of: lane) }
+        let refusal = verdict.refused.flatMap { lane.machine.log.entry(at: $0.sequence).isDropped ? nil : $0 }
+        if let refusal, refusal.rule == .rejectToken { verdict.refused = judged(refusal, on: lane) }
+        stage.handle(.settled(verdict), of: lane)
+        if let refusal, refusal.rule == .deadLetter || refusal.rule == .isolate,
+            contents.prove(refusal, of: lane, among: lanes, now: now)
+        {
+            stage.handle(.condemned(lane.machine.log.entry(at: refusal.sequence).reference, refusal.status), of: lane)
+        }
+        if verdict.resent > 0 { contents.sweepAgain(lane) }
+        sweepContents()
+    }
 
     /// The gateway accepted a part of a lane's log.
-    func accepted(_ range: Range<UInt64>, of lane: GatewayLane) {
-        if !range.isEmpty { accepted.noteAcceptance() }
+    private func noteAccepted(_ range: Range<UInt64>, of lane: GatewayLane) {
+        guard !range.isEmpty else { return }
+        accepted.noteAcceptance()
         accepted.tokens?.insert(range, of: lane.machine.log)
+        contents.clear(range, in: lane.machine.log)
     }
 
-    /// A connection was made: the others' wait for the same gateway may be shorter.
-    func gatewayAnswers(_ lane: GatewayLane, now: MonotonicTime) {
-        for other in lanes where other !== lane { other.machine.gatewayAnswers(now: now) }
+    /// The refusal of a token with its history, as known from the lanes.
+    private func judged(_ refusal: LaneVerdict.Refusal, on lane: GatewayLane) -> LaneVerdict.Refusal {
+        var judged = refusal
+        let checksum = lane.machine.log.entry(at: refusal.sequence).checksum
+        if refusal.standing == .first, accepted.contains(checksum: checksum) { judged.standing = .firstThoughKnown }
+        accepted.tokens?.remove(checksum: checksum)
+        return judged
     }
+
+    /// Ends what waits and is condemned.
+    private func sweepContents() {
+        contents.sweep(lanes) { lane, reference, status in stage.handle(.withdrawn(reference, status), of: lane) }
+    }
+
+    // MARK: Probation
 
     /// The gateway called a token invalid.
-    func noteInvalidToken(now: MonotonicTime) {
+    private func noteInvalidToken(now: MonotonicTime) {
         accepted.noteRefusal()
         probationSwitch.noteInvalid(now: now)
         guard probationSwitch.isOn(now: now) else { return }
         for probation in probations { probation.begin() }
-    }
-
-    /// The gateway refused a token after all.
-    func forgetAccepted(checksum: UInt32) {
-        accepted.tokens?.remove(checksum: checksum)
     }
 
     /// Sorts the next notifications of a lane.
@@ -281,13 +363,6 @@ final class BinaryLanes: TopicTransport {
         for probation in probations { probation.end(now: now) }
         guard accepted.hasRefused, probationSwitch.isQuiet(now: now), probations.allSatisfy(\.isOver) else { return }
         accepted.end()
-    }
-
-    /// The history of a connection before the refusal of a token, as known from the lanes.
-    func standing(of refusal: LaneVerdict.Refusal, on lane: GatewayLane) -> TopicHealth.RefusalStanding {
-        guard !refusal.isBehindAcceptance else { return .afterAcceptance }
-        let isKnown = accepted.contains(checksum: lane.machine.log.entry(at: refusal.sequence).checksum)
-        return isKnown ? .firstThoughKnown : .first
     }
 
     /// A lane and the other one for the same tokens.

@@ -22,11 +22,11 @@ extension GatewayLane {
         machine.endTrial(now: now)
         noteRotation()
         if machine.isRetired {
-            delegate.laneDisconnected(self, reason: .closedHere)
+            tellEnd(.closedHere)
             finishConnection(machine.ended(.closedHere, now: now, random: 0))
             adoptSuccessor()
         } else if successor == nil, !isHeld, machine.wantsSuccessor(now: now) {
-            if let later = delegate.laneMayConnect(self, now: now, sparing: true) {
+            if let later = owner.mayConnect(.successor, now: now) {
                 return machine.postponeSuccessor(until: later)
             }
             let attempt = nextAttempt()
@@ -34,7 +34,7 @@ extension GatewayLane {
             connector.connect(self, attempt: attempt)
         } else if successor == nil, machine.isIdle(now: now) {
             logger.info("closing an idle connection")
-            delegate.laneDisconnected(self, reason: .closedHere)
+            tellEnd(.closedHere)
             finishConnection(machine.ended(.closedHere, now: now, random: 0))
         }
     }
@@ -58,7 +58,7 @@ extension GatewayLane {
                 "reason": .string(machine.rotation.reason.name),
             ]
         )
-        delegate.laneRotates(self, machine.rotation.reason)
+        tell(.rotated(machine.rotation.reason))
     }
 
     /// Goes on over the successor, since the lane's connection is gone. Only if the successor is ready and no wait is
@@ -79,11 +79,8 @@ extension GatewayLane {
         guard attempt == successor?.attempt else { return }
         dropSuccessor()
         let refused = (error as? TLSError)?.isCertificateRefused ?? false
-        if refused {
-            delegate.laneSuccessorRefused(self)
-        } else {
-            delegate.laneDisconnected(self, reason: .connectFailed)
-        }
+        // The topic goes on over the connection that it has, whose certificate was not refused.
+        if refused { tell(.disconnected(.certificateRefused)) } else { tellEnd(.connectFailed) }
         logger.warning(
             "a connection that was to replace an old one ended",
             metadata: [

@@ -6,44 +6,12 @@ import PipelineCore
 import SocketErrors
 import TLSTransport
 
-/// Receives a lane's events. Called on the shard's thread, after the lane's own state has changed.
-protocol GatewayLaneDelegate: AnyObject {
-    /// An event settled something; the entries are readable in the lane's log during the call.
-    func lane(_ lane: GatewayLane, settled verdict: LaneVerdict)
-    /// Asks for one new connection out of the process's budget. Nil if granted, else the time to ask again.
-    ///
-    /// - Parameter sparing: the lane has a connection, which this one is to replace.
-    func laneMayConnect(_ lane: GatewayLane, now: MonotonicTime, sparing: Bool) -> MonotonicTime?
-    /// Writing is allowed now. Asked at each write, because a loop that stood still may write before it ticks.
-    var lanesMayWrite: Bool { get }
-    func laneConnected(_ lane: GatewayLane)
-    /// A connection ended, or could not be made.
-    func laneDisconnected(_ lane: GatewayLane, reason: DisconnectReason)
-    /// The gateway refused the certificate of a connection that was to replace another, which goes on.
-    func laneSuccessorRefused(_ lane: GatewayLane)
-    /// A connection takes no more, because another replaces it.
-    func laneRotates(_ lane: GatewayLane, _ reason: ConnectionRotation.Reason)
-    /// The gateway answered with an error response.
-    func lane(_ lane: GatewayLane, answered response: ErrorResponse)
-    /// Waiting notifications of the lane are to be sorted before they are sent.
-    func laneSorts(_ lane: GatewayLane)
-    /// Notifications leave over the connection, `first` before the others.
-    func lane(_ lane: GatewayLane, handsOver count: Int, from first: NotificationReference)
-}
-
-extension GatewayLaneDelegate {
-    var lanesMayWrite: Bool { true }
-    func laneSuccessorRefused(_ lane: GatewayLane) {}
-    func laneRotates(_ lane: GatewayLane, _ reason: ConnectionRotation.Reason) {}
-    func lane(_ lane: GatewayLane, handsOver count: Int, from first: NotificationReference) {}
-}
-
 /// Carries out the decisions of a ``LaneStateMachine``: connects, writes, reads. Decides nothing itself.
 ///
 /// Bound to its shard's event loop. Connections and attempts are identified by the number of the attempt: the lane's
 /// own, and that of a successor which is opened before an old connection retires (`+Succession`).
 final class GatewayLane: ConnectionOwner {
-    let sender: Int32
+    let topic: Topic
     let number: Int
     var machine: LaneStateMachine
 
@@ -53,7 +21,7 @@ final class GatewayLane: ConnectionOwner {
     let random: () -> UInt64
     let logger: Logger
     private let buffers: RunBuffers
-    unowned let delegate: any GatewayLaneDelegate
+    unowned let owner: BinaryLanes
     var connection: (any GatewayConnection)?
     /// Number of the attempt for the lane's connection, made or to be made.
     var attempt = 0
@@ -65,8 +33,6 @@ final class GatewayLane: ConnectionOwner {
     var isHeld = false
     /// The last number given to an attempt.
     private var attempts = 0
-    /// A connection was requested before: the next one is not the first.
-    var hasConnected: Bool { attempts > 0 }
     private var isPumping = false
     /// Something was written since the connection has freed its buffers, its handshake if nothing else.
     private(set) var keepsBuffers = false
@@ -75,27 +41,26 @@ final class GatewayLane: ConnectionOwner {
     private static let allocator = ByteBufferAllocator()
 
     init(
-        sender: Int32,
+        of topic: Topic,
         number: Int,
-        limits: LaneLimits,
         connector: any GatewayConnecting,
         buffers: RunBuffers,
         frames: FrameChunks,
         random: @escaping () -> UInt64,
         logger: Logger,
-        delegate: any GatewayLaneDelegate
+        owner: BinaryLanes
     ) {
-        self.sender = sender
+        self.topic = topic
         self.number = number
         self.connector = connector
         self.buffers = buffers
         self.random = random
         eventLoop = connector.eventLoop
-        self.delegate = delegate
+        self.owner = owner
         var logger = logger
         logger[metadataKey: "lane"] = .stringConvertible(number)
         self.logger = logger
-        machine = LaneStateMachine(limits: limits, memory: frames)
+        machine = LaneStateMachine(limits: topic.limits, memory: frames)
     }
 
     var now: MonotonicTime { MonotonicTime(eventLoop.now) }
@@ -107,7 +72,7 @@ final class GatewayLane: ConnectionOwner {
         if let connection {
             write(to: connection)
         } else if !isHeld, machine.wantsConnection(now: now) {
-            if let later = delegate.laneMayConnect(self, now: now, sparing: false) {
+            if let later = owner.mayConnect(attempts > 0 ? .reconnect : .first, now: now) {
                 machine.postpone(until: later)
             } else {
                 machine.connecting()
@@ -136,7 +101,7 @@ final class GatewayLane: ConnectionOwner {
         }
         if let due = machine.sentinelGivenUpAt, due <= now, let verdict = machine.giveSentinelUp(now: now) {
             logger.warning("the gateway did not answer a sentinel in time")
-            delegate.laneDisconnected(self, reason: .closedHere)
+            tellEnd(.closedHere)
             finishConnection(verdict)
             adoptSuccessor()
         }
@@ -162,7 +127,7 @@ final class GatewayLane: ConnectionOwner {
                 "unsettled": .stringConvertible(machine.inFlightCount),
             ]
         )
-        delegate.laneDisconnected(self, reason: .failure)
+        tellEnd(.failure)
         connector.noteFailure()
         let dead = connection
         connection = nil
@@ -182,7 +147,7 @@ final class GatewayLane: ConnectionOwner {
     func close() {
         dropSuccessor()
         if machine.phase == .open || machine.phase == .connecting {
-            delegate.laneDisconnected(self, reason: .closedHere)
+            tellEnd(.closedHere)
             finishConnection(machine.ended(.closedHere, now: now, random: random()))
         }
     }
@@ -217,7 +182,8 @@ final class GatewayLane: ConnectionOwner {
 
     func connectionOpened(attempt: Int, connection: any GatewayConnection) {
         guard isConnecting(attempt) else { return connection.close() }
-        delegate.laneConnected(self)
+        logger.info("connected to the gateway")
+        tell(.connected)
         if !connection.tellsAcknowledgements, !hasWarnedOfAcknowledgements {
             hasWarnedOfAcknowledgements = true
             logger.warning("system does not tell acknowledged bytes: silence counts from when the kernel took them")
@@ -245,8 +211,8 @@ final class GatewayLane: ConnectionOwner {
 
     func connectionAnswered(attempt: Int, response: ErrorResponse) {
         guard attempt == self.attempt, connection != nil else { return successorEnded(attempt: attempt) }
-        delegate.lane(self, answered: response)
-        delegate.laneDisconnected(self, reason: response.status == .shutdown ? .shutdown : .errorResponse)
+        owner.answered(response, of: self, now: now)
+        tellEnd(response.status == .shutdown ? .shutdown : .errorResponse)
         let verdict = machine.answered(response, now: now, random: random())
         // The gateway closes after an answer, and discards everything else that it reads of ours.
         finishConnection(verdict)
@@ -260,7 +226,7 @@ final class GatewayLane: ConnectionOwner {
         let refused = (error as? TLSError)?.isCertificateRefused ?? false
         let reason: DisconnectReason =
             refused ? .certificateRefused : !wasOpen ? .connectFailed : error == nil ? .endOfStream : .failure
-        delegate.laneDisconnected(self, reason: reason)
+        tellEnd(reason)
         logger.warning(
             "connection to the gateway ended",
             metadata: [
@@ -288,13 +254,13 @@ final class GatewayLane: ConnectionOwner {
     /// Hands whole TLS records to the channel while it takes them. Then a sentinel, if it is time for one.
     private func write(to connection: any GatewayConnection) {
         // A flush can complete, and a write can fail, before the call returns: one pump at a time.
-        guard !isPumping, !machine.isEnding, !isHeld, delegate.lanesMayWrite else { return }
+        guard !isPumping, !machine.isEnding, !isHeld, owner.mayWrite else { return }
         isPumping = true
         defer { isPumping = false }
         let current = attempt
         while current == attempt, !machine.isEnding, !isHeld, connection.isWritable {
             let start = machine.sentEnd
-            if machine.isSorted { delegate.laneSorts(self) }
+            if machine.isSorted { owner.sort(self, now: now) }
             // All sorted notifications may have gone elsewhere: then there is nothing to write, and more to sort.
             guard writeGroup(to: connection) || machine.sentEnd > start else { break }
         }
@@ -318,7 +284,7 @@ final class GatewayLane: ConnectionOwner {
         let end = machine.sentEnd
         let current = attempt
         keepsBuffers = true
-        if let first, end > start { delegate.lane(self, handsOver: Int(end - start), from: first) }
+        if let first, end > start { tell(.handedOver(Int(end - start), from: first)) }
         if connection.tellsAcknowledgements {
             connection.writeAndFlush(last, whenFlushed: nil)
             if current == attempt { machine.written(upTo: end, streamBytes: connection.writtenBytes, now: now) }
@@ -341,8 +307,19 @@ final class GatewayLane: ConnectionOwner {
         connection.writeAndFlush(buffer, whenFlushed: nil)
     }
 
+    // MARK: Told to the owner
+
     func report(_ verdict: LaneVerdict) {
-        delegate.lane(self, settled: verdict)
+        let now = now
+        owner.settled(verdict, of: self, now: now)
         machine.evictSettled(now: now)
+    }
+
+    func tell(_ event: TransportEvent) { owner.handle(event, of: self) }
+
+    /// Tells of the end of the topic's connection, or of the attempt to make one.
+    func tellEnd(_ reason: DisconnectReason) {
+        tell(.disconnected(reason))
+        tell(.failed(reason))
     }
 }
