@@ -6,11 +6,18 @@ import PushTopics
 import TokenState
 
 /// Turns the answers of the provider API into outcomes, tombstones and the topic's health.
-extension Gateway: StreamDelegate {
-    func lane(_ lane: StreamLane, confirmed slots: [Int], sentAt: MonotonicTime) {
-        let lanes = lanes(of: lane.topic)
+extension Gateway: StreamStage {
+    func handle(_ event: StreamEvent, of lane: StreamLane) {
+        switch event {
+        case .answered(let answer, let reference): note(answer, to: reference, of: lane)
+        case .confirmed(let slots, let sentAt): confirm(slots, of: lane, sentAt: sentAt)
+        case .settled(let verdict, let answer, let standing): settle(verdict, answer, standing, of: lane)
+        }
+    }
+
+    private func confirm(_ slots: [Int], of lane: StreamLane, sentAt: MonotonicTime) {
         noteSettled(slots, of: lane)
-        lanes.counters.accepted += slots.count
+        lanes(of: lane.topic).counters.accepted += slots.count
         if settings.dedupeWindow > .zero {
             memory.settle(.confirmed, of: lane.topic) { accept in
                 for slot in slots {
@@ -22,14 +29,14 @@ extension Gateway: StreamDelegate {
         }
         let (shard, now) = (shard, now)
         // Every request is judged by itself: one that was sent after a refusal tells as much as a newer connection.
-        lanes.topic.health.change { $0.accepted(slots.count, connectionOpenedAt: sentAt, shard: shard, now: now) }
+        lane.topic.health.change { $0.accepted(slots.count, connectionOpenedAt: sentAt, shard: shard, now: now) }
     }
 
-    func lane(
-        _ lane: StreamLane,
-        settled verdict: StreamVerdict,
+    private func settle(
+        _ verdict: StreamVerdict,
         _ answer: ProviderAnswer?,
-        standing: TopicHealth.RefusalStanding
+        _ standing: TopicHealth.RefusalStanding,
+        of lane: StreamLane
     ) {
         switch verdict.result {
         case .confirmed, .presumed, .unknown: settle(verdict, of: lane)
@@ -38,11 +45,6 @@ extension Gateway: StreamDelegate {
             // A service that lets one token wait works.
             if case .retryTokenLater? = answer?.verdict { noteRefusedContent(lane.topic) }
         case .rejected, .tokenDead, .tokenRefused, .deadLetter, .poison: refuse(verdict, answer, standing, of: lane)
-        }
-        switch verdict.finding {
-        case .none: break
-        case .doesNotWork(let extent): lane.connections?.isRefused(extent, of: lane)
-        case .serviceTrouble: fail(lane.topic, .serviceTrouble)
         }
     }
 
@@ -135,16 +137,7 @@ extension Gateway: StreamDelegate {
         )
     }
 
-    func laneRefused(_ lane: StreamLane, _ extent: ProviderVerdict.Extent) {
-        fail(lane.topic, extent == .team ? .teamRefused : .topicRefused)
-    }
-
-    private func fail(_ topic: Topic, _ reason: TopicHealth.Reason) {
-        let (now, random) = (now, settings.randomBits())
-        topic.health.change { $0.failed(reason, now: now, random: random) }
-    }
-
-    func lane(_ lane: StreamLane, answered answer: ProviderAnswer, to reference: NotificationReference) {
+    private func note(_ answer: ProviderAnswer, to reference: NotificationReference, of lane: StreamLane) {
         let lanes = lanes(of: lane.topic)
         lanes.counters.errorResponses[UInt16(clamping: answer.status), default: 0] += 1
         // Only reasons that are known may become labels: a peer names them.
@@ -155,37 +148,6 @@ extension Gateway: StreamDelegate {
         metadata["status"] = .stringConvertible(answer.status)
         metadata["reason"] = .string(answer.reason?.rawValue ?? answer.bodyFault.map { "\($0)" } ?? "")
         logger.debug("answer of the gateway", metadata: metadata)
-    }
-
-    func laneMayConnect(_ lane: StreamLane, _ purpose: ConnectionBudget.Purpose, now: MonotonicTime) -> MonotonicTime? {
-        guard lane.topic.flow.hasCertificate else { return now + ShardLimits.retryInterval }
-        return settings.connectionBudget.takeConnection(
-            topic: lane.topic.budgetNumber,
-            purpose: lane.topic.flow.sending == .probing ? .probe : purpose,
-            now: now
-        )
-    }
-
-    var lanesMayWrite: Bool { mayWrite }
-
-    func lane(_ lane: StreamLane, handsOver count: Int, from first: NotificationReference) {
-        noteHandOver(count, from: first, over: .http2)
-    }
-
-    func laneConnected(_ lane: StreamLane) {
-        lanes(of: lane.topic).counters.connects += 1
-    }
-
-    func laneDisconnected(_ lane: StreamLane, reason: DisconnectReason) {
-        lanes(of: lane.topic).counters.count(reason)
-    }
-
-    func laneRotates(_ lane: StreamLane, _ reason: ConnectionRotation.Reason) {
-        lanes(of: lane.topic).counters.count(reason)
-    }
-
-    func laneFailed(_ lane: StreamLane, reason: DisconnectReason) {
-        noteEnd(of: lane.topic, reason)
     }
 
     private func metadata(_ lane: StreamLane) -> Logger.Metadata {

@@ -24,7 +24,7 @@ extension Gateway: TransportStage {
     }
 
     /// A connection of a topic ended, or could not be made.
-    func noteEnd(of topic: Topic, _ reason: DisconnectReason) {
+    private func noteEnd(of topic: Topic, _ reason: DisconnectReason) {
         let (shard, now, random) = (shard, now, settings.randomBits())
         switch reason {
         case .certificateRefused:

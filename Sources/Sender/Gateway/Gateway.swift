@@ -41,7 +41,7 @@ final class Gateway {
     private(set) lazy var streams = HTTP2Topics(
         settings: settings,
         connectors: connectors,
-        delegate: self,
+        stage: self,
         memory: budget,
         logger: logger,
         clock: clock

@@ -11,35 +11,23 @@ import Testing
 @Suite("Broadcasts in a lane")
 struct BroadcastLaneTests {
     /// Notes the verdicts on notifications.
-    private final class Recorder: StreamDelegate {
+    private final class Recorder: StreamStage {
         var results: [StreamVerdict.Result] = []
+        var mayWrite: Bool { true }
 
-        func lane(_ lane: StreamLane, confirmed slots: [Int], sentAt: MonotonicTime) {
-            results += slots.map { _ in .confirmed }
+        func mayConnect(_ topic: Topic, _ purpose: ConnectionBudget.Purpose, now: MonotonicTime) -> MonotonicTime? {
+            nil
         }
 
-        func lane(
-            _ lane: StreamLane,
-            settled verdict: StreamVerdict,
-            _ answer: ProviderAnswer?,
-            standing: TopicHealth.RefusalStanding
-        ) {
-            results.append(verdict.result)
+        func handle(_ event: TransportEvent, of topic: Topic) {}
+
+        func handle(_ event: StreamEvent, of lane: StreamLane) {
+            switch event {
+            case .answered: break
+            case .confirmed(let slots, _): results += slots.map { _ in .confirmed }
+            case .settled(let verdict, _, _): results.append(verdict.result)
+            }
         }
-
-        func lane(_ lane: StreamLane, answered answer: ProviderAnswer, to reference: NotificationReference) {}
-
-        func laneMayConnect(
-            _ lane: StreamLane,
-            _ purpose: ConnectionBudget.Purpose,
-            now: MonotonicTime
-        ) -> MonotonicTime? { nil }
-
-        func laneConnected(_ lane: StreamLane) {}
-        func laneDisconnected(_ lane: StreamLane, reason: DisconnectReason) {}
-        func laneFailed(_ lane: StreamLane, reason: DisconnectReason) {}
-        func laneRefused(_ lane: StreamLane, _ extent: ProviderVerdict.Extent) {}
-        var lanesMayWrite: Bool { true }
     }
 
     /// A lane without connections; the test plays them.
@@ -61,7 +49,7 @@ struct BroadcastLaneTests {
             topics = HTTP2Topics(
                 settings: settings,
                 connectors: gateway,
-                delegate: recorder,
+                stage: recorder,
                 memory: ShardMemory(settings.memory),
                 logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }),
                 clock: { Self.now }

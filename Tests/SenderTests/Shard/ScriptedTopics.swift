@@ -10,7 +10,7 @@ import ProviderCredentials
 @testable import Sender
 
 /// The topics of a shard over HTTP/2, without the other stages, and connections that do as they are told.
-final class ScriptedTopics: GatewayConnectors, StreamDelegate {
+final class ScriptedTopics: GatewayConnectors, StreamStage {
     /// Asks for connections: the topic's bundle, and the purpose.
     struct Asked: Equatable {
         var bundleID: String
@@ -32,7 +32,7 @@ final class ScriptedTopics: GatewayConnectors, StreamDelegate {
     private(set) lazy var topics = HTTP2Topics(
         settings: settings,
         connectors: self,
-        delegate: self,
+        stage: self,
         memory: ShardMemory(settings.memory),
         logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }),
         clock: { [unowned self] in now }
@@ -124,27 +124,22 @@ final class ScriptedTopics: GatewayConnectors, StreamDelegate {
 
     // MARK: The stage
 
-    func lane(_ lane: StreamLane, confirmed slots: [Int], sentAt: MonotonicTime) {}
+    var mayWrite: Bool { true }
 
-    func lane(
-        _ lane: StreamLane,
-        settled verdict: StreamVerdict,
-        _ answer: ProviderAnswer?,
-        standing: TopicHealth.RefusalStanding
-    ) {}
-
-    func lane(_ lane: StreamLane, answered answer: ProviderAnswer, to reference: NotificationReference) {}
-
-    func laneMayConnect(_ lane: StreamLane, _ purpose: ConnectionBudget.Purpose, now: MonotonicTime) -> MonotonicTime? {
-        asked.append(Asked(bundleID: lane.topic.bundleID, purpose: purpose))
+    func mayConnect(_ topic: Topic, _ purpose: ConnectionBudget.Purpose, now: MonotonicTime) -> MonotonicTime? {
+        asked.append(Asked(bundleID: topic.bundleID, purpose: purpose))
         return nil
     }
 
-    func laneConnected(_ lane: StreamLane) {}
-    func laneDisconnected(_ lane: StreamLane, reason: DisconnectReason) { disconnected.append(lane.topic.bundleID) }
-    func laneFailed(_ lane: StreamLane, reason: DisconnectReason) { failed.append(lane.topic.bundleID) }
-    func laneRefused(_ lane: StreamLane, _ extent: ProviderVerdict.Extent) {}
-    var lanesMayWrite: Bool { true }
+    func handle(_ event: TransportEvent, of topic: Topic) {
+        switch event {
+        case .disconnected: disconnected.append(topic.bundleID)
+        case .failed: failed.append(topic.bundleID)
+        default: break
+        }
+    }
+
+    func handle(_ event: StreamEvent, of lane: StreamLane) {}
 }
 
 /// A connection that answers nothing by itself.

@@ -136,7 +136,7 @@ final class CredentialConnections {
     ) -> (count: Int, isRefused: Bool) {
         var first: NotificationReference?
         var sent = 0
-        defer { if let first { topics.delegate.lane(lane, handsOver: sent, from: first) } }
+        defer { if let first { topics.stage.handle(.handedOver(sent, from: first), of: lane.topic) } }
         for _ in 0..<choice.room {
             guard let ticket = lane.nextTicket(now: now) else { break }
             do throws(HTTP2OpenRefusal) {
@@ -252,7 +252,7 @@ final class CredentialConnections {
         switch extent {
         case .topic:
             if !identity.isShared { renew() }
-            topics.delegate.laneRefused(lane, extent)
+            topics.stage.handle(.refused(extent), of: lane.topic)
         case .team:
             topics.refused(self, extent)
         }

@@ -4,46 +4,6 @@ import Logging
 import NIOCore
 import PipelineCore
 
-/// Receives what happens to the requests of topics. Called on the shard's thread.
-protocol StreamDelegate: AnyObject {
-    /// Notifications were accepted; they can be read in the lane's queue during the call.
-    ///
-    /// - Parameter sentAt: the time at which the first of them was sent.
-    func lane(_ lane: StreamLane, confirmed slots: [Int], sentAt: MonotonicTime)
-    /// Something else happened to a notification; it can be read during the call if the verdict is final.
-    ///
-    /// - Parameters:
-    ///   - answer: nil: there was none.
-    ///   - standing: for the refusal of a token.
-    func lane(
-        _ lane: StreamLane,
-        settled verdict: StreamVerdict,
-        _ answer: ProviderAnswer?,
-        standing: TopicHealth.RefusalStanding
-    )
-    /// The gateway answered with an error.
-    func lane(_ lane: StreamLane, answered answer: ProviderAnswer, to reference: NotificationReference)
-    /// Asks for one new connection out of the process's budget. Nil if granted, else the time to ask again.
-    func laneMayConnect(_ lane: StreamLane, _ purpose: ConnectionBudget.Purpose, now: MonotonicTime) -> MonotonicTime?
-    func laneConnected(_ lane: StreamLane)
-    /// Counts the end of a connection, or of the attempt to make one; once for each.
-    func laneDisconnected(_ lane: StreamLane, reason: DisconnectReason)
-    /// A connection takes no more, because another replaces it.
-    func laneRotates(_ lane: StreamLane, _ reason: ConnectionRotation.Reason)
-    /// The topic's connection ended, or could not be made.
-    func laneFailed(_ lane: StreamLane, reason: DisconnectReason)
-    /// The service refuses the topic, or its whole team.
-    func laneRefused(_ lane: StreamLane, _ extent: ProviderVerdict.Extent)
-    var lanesMayWrite: Bool { get }
-    /// Requests leave over a connection, `first` before the others.
-    func lane(_ lane: StreamLane, handsOver count: Int, from first: NotificationReference)
-}
-
-extension StreamDelegate {
-    func laneRotates(_ lane: StreamLane, _ reason: ConnectionRotation.Reason) {}
-    func lane(_ lane: StreamLane, handsOver count: Int, from first: NotificationReference) {}
-}
-
 /// The topics of a shard over HTTP/2, and the connections that they share by their credentials.
 ///
 /// Bound to the shard's event loop.
@@ -53,7 +13,7 @@ final class HTTP2Topics {
     /// Of the shard; what the lanes remember of tokens counts towards it.
     let memory: ShardMemory
     let logger: Logger
-    unowned let delegate: any StreamDelegate
+    unowned let stage: any StreamStage
     private let connectors: any StreamConnectors
     private let clock: () -> MonotonicTime
     private var lanes: [StreamLane] = []
@@ -74,7 +34,7 @@ final class HTTP2Topics {
     init(
         settings: ShardSettings,
         connectors: any StreamConnectors,
-        delegate: any StreamDelegate,
+        stage: any StreamStage,
         memory: ShardMemory,
         logger: Logger,
         clock: @escaping () -> MonotonicTime
@@ -82,7 +42,7 @@ final class HTTP2Topics {
         self.settings = settings
         self.memory = memory
         self.connectors = connectors
-        self.delegate = delegate
+        self.stage = stage
         self.logger = logger
         self.clock = clock
     }
@@ -174,7 +134,7 @@ final class HTTP2Topics {
 
     // MARK: Connections
 
-    var mayWrite: Bool { !isHeld && delegate.lanesMayWrite }
+    var mayWrite: Bool { !isHeld && stage.mayWrite }
 
     /// The topics that connections are for.
     private func members(of connections: CredentialConnections) -> [StreamLane] {
@@ -202,7 +162,10 @@ final class HTTP2Topics {
         _ purpose: ConnectionBudget.Purpose,
         now: MonotonicTime
     ) -> MonotonicTime? {
-        leader(of: connections).flatMap { delegate.laneMayConnect($0, purpose, now: now) }
+        leader(of: connections).flatMap { leader in
+            let isProbe = leader.topic.flow.sending == .probing
+            return stage.mayConnect(leader.topic, isProbe ? .probe : purpose, now: now)
+        }
     }
 
     /// A number for a new connection, which no other of the shard has.
@@ -213,7 +176,7 @@ final class HTTP2Topics {
     }
 
     func connected(_ connections: CredentialConnections) {
-        if let leader = leader(of: connections) { delegate.laneConnected(leader) }
+        if let leader = leader(of: connections) { stage.handle(.connected, of: leader.topic) }
         for other in all where other !== connections && other.identity.environment == connections.identity.environment {
             other.gatewayAnswers(now: now)
         }
@@ -221,19 +184,19 @@ final class HTTP2Topics {
 
     /// A connection ends, or the attempt to make it. It is in its pool still.
     func disconnected(_ connections: CredentialConnections, _ number: UInt32, _ reason: DisconnectReason) {
-        if let leader = leader(of: connections) { delegate.laneDisconnected(leader, reason: reason) }
+        if let leader = leader(of: connections) { stage.handle(.disconnected(reason), of: leader.topic) }
         switch reason {
         case .certificateRefused:
             // Others go on with the certificate that they have shown.
             guard !connections.pool.connections.contains(where: { $0.number != number && $0.phase == .open }) else {
                 return
             }
-            for lane in members(of: connections) { delegate.laneFailed(lane, reason: reason) }
+            for lane in members(of: connections) { stage.handle(.failed(reason), of: lane.topic) }
         case .connectFailed, .endOfStream, .failure:
             // Others go on over the connections that are left.
             let isLast = !connections.pool.connections.contains { $0.number != number && $0.phase != .draining }
             for lane in lanes where isLast && lane.connections === connections || lane.queue.hasRequests(on: number) {
-                delegate.laneFailed(lane, reason: reason)
+                stage.handle(.failed(reason), of: lane.topic)
             }
         case .errorResponse, .shutdown, .closedHere, .goAway:
             break
@@ -242,7 +205,7 @@ final class HTTP2Topics {
 
     /// A connection of a credential is replaced.
     func rotated(_ connections: CredentialConnections, _ reason: ConnectionRotation.Reason) {
-        if let leader = leader(of: connections) { delegate.laneRotates(leader, reason) }
+        if let leader = leader(of: connections) { stage.handle(.rotated(reason), of: leader.topic) }
     }
 
     /// The gateway takes no more streams on a connection of a credential.
@@ -269,7 +232,7 @@ final class HTTP2Topics {
         }
         for lane in concerned {
             lane.connections?.renew()
-            delegate.laneRefused(lane, extent)
+            stage.handle(.refused(extent), of: lane.topic)
         }
     }
 

@@ -241,7 +241,9 @@ final class StreamLane: TopicTransport {
         )
         guard let result else { return }
         listIfWaiting()
-        if let answer { topics.delegate.lane(self, answered: answer, to: queue.reference(at: result.slot)) }
+        if let answer {
+            topics.stage.handle(.answered(answer, to: queue.reference(at: result.slot)), of: self)
+        }
         guard result.result == .confirmed else { return settle(result, answer) }
         let sentAt = queue.sentAt(result.slot)
         if confirmed.isEmpty { topics.hasConfirmed(self) }
@@ -280,7 +282,7 @@ final class StreamLane: TopicTransport {
     /// Settles what was confirmed since the last call.
     func settleConfirmed() {
         guard !confirmed.isEmpty else { return }
-        topics.delegate.lane(self, confirmed: confirmed, sentAt: confirmedFrom)
+        topics.stage.handle(.confirmed(confirmed, sentAt: confirmedFrom), of: self)
         if confirmedFrom >= refusedAt { hasAcceptedSince = true }
         accepted.noteAcceptance()
         for slot in confirmed {
@@ -292,7 +294,12 @@ final class StreamLane: TopicTransport {
     }
 
     private func settle(_ verdict: StreamVerdict, _ answer: ProviderAnswer?) {
-        topics.delegate.lane(self, settled: verdict, answer, standing: standing(of: verdict))
+        topics.stage.handle(.settled(verdict, answer, standing(of: verdict)), of: self)
+        switch verdict.finding {
+        case .none: break
+        case .doesNotWork(let extent): connections?.isRefused(extent, of: self)
+        case .serviceTrouble: topics.stage.handle(.serviceTrouble, of: topic)
+        }
         guard verdict.isFinal else { return }
         queue.release(verdict.slot)
         dropUnusedContents()
