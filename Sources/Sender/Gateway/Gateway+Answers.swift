@@ -3,7 +3,6 @@ import Logging
 import PipelineCore
 import PushSchemas
 import PushTopics
-import TokenState
 
 /// Turns the answers of the provider API into outcomes, tombstones and the topic's health.
 extension Gateway: StreamStage {
@@ -18,15 +17,7 @@ extension Gateway: StreamStage {
     private func confirm(_ slots: [Int], of lane: StreamLane, sentAt: MonotonicTime) {
         noteSettled(slots, of: lane)
         lanes(of: lane.topic).counters.accepted += slots.count
-        if settings.dedupeWindow > .zero {
-            memory.settle(.confirmed, of: lane.topic) { accept in
-                for slot in slots {
-                    accept(lane.queue.reference(at: slot), lane.queue.token(at: slot), lane.queue.checksum(at: slot))
-                }
-            }
-        } else {
-            for slot in slots { outcomes.settle(lane.queue.reference(at: slot), .confirmed) }
-        }
+        settle(slots, of: lane, .confirmed)
         let (shard, now) = (shard, now)
         // Every request is judged by itself: one that was sent after a refusal tells as much as a newer connection.
         lane.topic.health.change { $0.accepted(slots.count, connectionOpenedAt: sentAt, shard: shard, now: now) }
@@ -38,103 +29,65 @@ extension Gateway: StreamStage {
         _ standing: TopicHealth.RefusalStanding,
         of lane: StreamLane
     ) {
+        let slot = CollectionOfOne(verdict.slot)
         switch verdict.result {
-        case .confirmed, .presumed, .unknown: settle(verdict, of: lane)
+        case .confirmed: settle(slot, of: lane, .confirmed)
+        case .presumed: settle(slot, of: lane, .presumed)
+        case .unknown: settle(slot, of: lane, .unknown)
         case .resent: lanes(of: lane.topic).counters.resent += 1
         case .retried, .forgotten:
             // A service that lets one token wait works.
             if case .retryTokenLater? = answer?.verdict { noteRefusedContent(lane.topic) }
-        case .rejected, .tokenDead, .tokenRefused, .deadLetter, .poison: refuse(verdict, answer, standing, of: lane)
-        }
-    }
-
-    private func settle(_ verdict: StreamVerdict, of lane: StreamLane) {
-        let reference = lane.queue.reference(at: verdict.slot)
-        let outcome: OutcomeKind =
-            switch verdict.result {
-            case .confirmed: .confirmed
-            case .presumed: .presumed
-            default: .unknown
-            }
-        guard settings.dedupeWindow > .zero, outcome != .unknown else { return outcomes.settle(reference, outcome) }
-        memory.settle(outcome, of: lane.topic) { accept in
-            accept(reference, lane.queue.token(at: verdict.slot), lane.queue.checksum(at: verdict.slot))
-        }
-    }
-
-    /// Ends a notification that was refused for good.
-    private func refuse(
-        _ verdict: StreamVerdict,
-        _ answer: ProviderAnswer?,
-        _ standing: TopicHealth.RefusalStanding,
-        of lane: StreamLane
-    ) {
-        let reference = lane.queue.reference(at: verdict.slot)
-        let status = UInt16(clamping: answer?.status ?? 0)
-        let reason = answer?.reason?.rawValue ?? "gateway-status-\(status)"
-        let health = lane.topic.health
-        let (shard, now, random) = (shard, now, settings.randomBits())
-        switch verdict.result {
-        case .tokenRefused:
-            let ticket = health.change { $0.tokenRefused(shard: shard, standing, now: now, random: random) }
-            outcomes.settle(reference, .rejected, status: status, reason: reason)
-            guard ticket > 0 else { return }
-            let refused = refusal(of: lane, verdict.slot, ticket: ticket, deadSince: nil)
-            silence(refused)
-            tombstones.add(refused)
-        case .tokenDead:
-            noteRefusedContent(lane.topic)
-            outcomes.settle(reference, .rejected, status: status, reason: reason)
-            // Notifications that wait are silenced once Redis has answered that the token has not registered since.
-            tombstones.add(refusal(of: lane, verdict.slot, ticket: 0, deadSince: answer?.deadSinceSeconds))
+        case .rejected: refuse(verdict, answer, .other, of: lane)
+        case .tokenDead: refuse(verdict, answer, .deadToken(since: answer?.deadSinceSeconds), of: lane)
+        case .tokenRefused: refuse(verdict, answer, .token(standing), of: lane)
         case .deadLetter:
-            noteRefusedContent(lane.topic)
-            let words = answer?.reason?.rawValue ?? "without a reason"
+            let status = UInt16(clamping: answer?.status ?? 0)
             let refusal = RecordRefusal(
                 reason: "gateway-status-\(status)",
-                detail: "the gateway answered \(status) \(words)"
+                detail: "the gateway answered \(status) \(answer?.reason?.rawValue ?? "without a reason")"
             )
-            outcomes.deadLetter(reference, status: status, refusal, now: now)
+            refuse(verdict, answer, .defect(refusal), of: lane)
         case .poison:
-            noteRefusedContent(lane.topic)
             let times = lane.queue.limits.loneCloses
             let refusal = RecordRefusal(
                 reason: "request-unanswered",
                 detail: "sent \(times) times, and each time its stream or connection ended, or its time ran out"
             )
-            outcomes.deadLetter(reference, status: 0, refusal, now: now)
-        default:
-            noteRefusedContent(lane.topic)
-            outcomes.settle(reference, .rejected, status: status, reason: reason)
+            refuse(verdict, nil, .defect(refusal), of: lane)
         }
     }
 
-    /// The service has judged a notification by its content: it works.
-    private func noteRefusedContent(_ topic: Topic) {
-        let (shard, now) = (shard, now)
-        topic.health.change { $0.contentRefused(shard: shard, now: now) }
+    private func settle(_ slots: some Sequence<Int>, of lane: StreamLane, _ outcome: OutcomeKind) {
+        guard remembers(outcome) else {
+            for slot in slots { outcomes.settle(lane.queue.reference(at: slot), outcome) }
+            return
+        }
+        memory.settle(outcome, of: lane.topic) { accept in
+            for slot in slots {
+                accept(lane.queue.reference(at: slot), lane.queue.token(at: slot), lane.queue.checksum(at: slot))
+            }
+        }
     }
 
-    /// The refusal of a notification's token.
-    ///
-    /// - Parameters:
-    ///   - ticket: of the refusal, which waits to be believed.
-    ///   - deadSince: the time that the service names, UNIX seconds: it needs no belief; nil: it named none.
-    private func refusal(
-        of lane: StreamLane,
-        _ slot: Int,
-        ticket: UInt64,
-        deadSince: UInt32?
-    ) -> TombstoneWriter.Refused {
-        TombstoneWriter.Refused(
-            topic: lane.topic,
-            token: Array(lane.queue.token(at: slot)),
-            checksum: lane.queue.checksum(at: slot),
-            ticket: ticket,
-            refusedAt: deadSince ?? UInt32(clamping: settings.unixMilliseconds() / 1000),
-            loopTime: now,
-            isProven: deadSince != nil
+    private func refuse(
+        _ verdict: StreamVerdict,
+        _ answer: ProviderAnswer?,
+        _ cause: RefusedNotification.Cause,
+        of lane: StreamLane
+    ) {
+        let status = UInt16(clamping: answer?.status ?? 0)
+        let refused = RefusedNotification(
+            cause: cause,
+            reference: lane.queue.reference(at: verdict.slot),
+            token: lane.queue.token(at: verdict.slot),
+            checksum: lane.queue.checksum(at: verdict.slot),
+            status: status,
+            reason: answer?.reason?.rawValue ?? "gateway-status-\(status)"
         )
+        // Drawn whatever the cause: the stories of seeds go by the order of draws.
+        let random = settings.randomBits()
+        refuse(refused, of: lane.topic, random: random)
     }
 
     private func note(_ answer: ProviderAnswer, to reference: NotificationReference, of lane: StreamLane) {

@@ -15,7 +15,8 @@ extension Gateway: LaneStage {
             var metadata = outcomes.coordinates(of: reference)
             metadata["status"] = .stringConvertible(status.rawValue)
             logger.warning("content is refused to every token", metadata: metadata)
-        case .withdrawn(let reference, let status): deadLetter(reference, status)
+        case .withdrawn(let reference, let status):
+            outcomes.deadLetter(reference, status: UInt16(status.rawValue), recordRefusal(status), now: now)
         }
     }
 
@@ -50,59 +51,45 @@ extension Gateway: LaneStage {
 
     private func settle(_ range: Range<UInt64>, of lane: GatewayLane, _ outcome: OutcomeKind) {
         guard !range.isEmpty else { return }
-        if settings.dedupeWindow > .zero, outcome != .unknown {
-            return memory.settle(outcome, of: lane.topic) { accept in
-                for sequence in range {
-                    let entry = lane.machine.log.entry(at: sequence)
-                    guard !entry.isDropped else { continue }
-                    let token = NotificationFrame.command2Token(in: lane.machine.log.frame(at: sequence))
-                    accept(entry.reference, token, entry.checksum)
-                }
+        guard remembers(outcome) else { return outcomes.settle(range, of: lane.machine.log, outcome) }
+        memory.settle(outcome, of: lane.topic) { accept in
+            for sequence in range {
+                let entry = lane.machine.log.entry(at: sequence)
+                guard !entry.isDropped else { continue }
+                let token = NotificationFrame.command2Token(in: lane.machine.log.frame(at: sequence))
+                accept(entry.reference, token, entry.checksum)
             }
         }
-        outcomes.settle(range, of: lane.machine.log, outcome)
     }
 
     private func settle(_ refusal: LaneVerdict.Refusal, of lane: GatewayLane) {
         let entry = lane.machine.log.entry(at: refusal.sequence)
         guard !entry.isDropped else { return }
         let status = UInt16(refusal.status.rawValue)
-        let health = lane.topic.health
-        let (shard, now) = (shard, now)
+        let cause: RefusedNotification.Cause
         switch refusal.rule {
-        case .rejectToken:
-            let random = settings.randomBits()
-            let ticket = health.change {
-                $0.tokenRefused(shard: shard, refusal.standing, now: now, random: random)
-            }
-            outcomes.settle(entry.reference, .rejected, status: status, reason: TokenRecord.Reason.invalid.name)
-            guard ticket > 0 else { return }
-            let refused = TombstoneWriter.Refused(
-                topic: lane.topic,
-                token: Array(NotificationFrame.command2Token(in: lane.machine.log.frame(at: refusal.sequence))),
-                checksum: entry.checksum,
-                ticket: ticket,
-                refusedAt: UInt32(clamping: settings.unixMilliseconds() / 1000),
-                loopTime: now,
-                isProven: false
-            )
-            silence(refused)
-            tombstones.add(refused)
-        case .deadLetter, .isolate:
-            health.change { $0.contentRefused(shard: shard, now: now) }
-            deadLetter(entry.reference, refusal.status)
+        case .rejectToken: cause = .token(refusal.standing)
+        case .deadLetter, .isolate: cause = .defect(recordRefusal(refusal.status))
         case .retry, .stopTopic, .acceptedLast, .unattributable:
-            outcomes.settle(entry.reference, .rejected, status: status, reason: "gateway-status-\(status)")
+            return outcomes.settle(entry.reference, .rejected, status: status, reason: "gateway-status-\(status)")
         }
+        let refused = RefusedNotification(
+            cause: cause,
+            reference: entry.reference,
+            token: NotificationFrame.command2Token(in: lane.machine.log.frame(at: refusal.sequence)),
+            checksum: entry.checksum,
+            status: status,
+            reason: TokenRecord.Reason.invalid.name
+        )
+        refuse(refused, of: lane.topic, random: settings.randomBits())
     }
 
-    /// Ends a notification that the gateway refuses for its content.
-    private func deadLetter(_ reference: NotificationReference, _ status: APNsStatus) {
-        let refusal = RecordRefusal(
+    /// The reason of a dead letter whose content the gateway refuses.
+    private func recordRefusal(_ status: APNsStatus) -> RecordRefusal {
+        RecordRefusal(
             reason: "gateway-status-\(status.rawValue)",
             detail: "the gateway refused the notification: \(status)"
         )
-        outcomes.deadLetter(reference, status: UInt16(status.rawValue), refusal, now: now)
     }
 
     private func note(_ response: ErrorResponse, of lane: GatewayLane) {
