@@ -25,6 +25,8 @@ public struct LaneLimits: Equatable, Sendable {
     public var sentinelTimeout: Duration
     /// A peer that acknowledges none of the written bytes for this time is dead, whatever TCP reports.
     public var peerTimeout: Duration
+    /// The longest time that something may wait or be in flight without anything settling.
+    public var standstillPatience: Duration
     /// The greatest age of a connection before it is replaced; nil: never.
     public var connectionMaxAge: Duration?
     /// The idle time after which a connection is closed.
@@ -48,6 +50,7 @@ public struct LaneLimits: Equatable, Sendable {
         retainedBytes: Int = 1 << 20,
         sentinelTimeout: Duration = .seconds(5),
         peerTimeout: Duration = .seconds(10),
+        standstillPatience: Duration = .seconds(60),
         connectionMaxAge: Duration? = nil,
         idleTimeout: Duration = .seconds(3600),
         backoff: Backoff = Backoff(base: .seconds(1), cap: .seconds(60), floor: .milliseconds(100)),
@@ -58,6 +61,7 @@ public struct LaneLimits: Equatable, Sendable {
     ) {
         precondition(confirmationWindow > .zero && inFlight >= 1 && retainedBytes >= 0 && processingAttempts >= 1)
         precondition(sentinelTimeout > .zero && idleTimeout > .zero && peerTimeout > .zero)
+        precondition(standstillPatience > .zero)
         precondition((1...255).contains(loneCloses))
         precondition(connectionMaxAge.map { $0 > .zero } ?? true)
         precondition(inFlightBytes >= FrameLog.chunkBytes)
@@ -68,6 +72,7 @@ public struct LaneLimits: Equatable, Sendable {
         self.retainedBytes = retainedBytes
         self.sentinelTimeout = max(sentinelTimeout, confirmationWindow)
         self.peerTimeout = peerTimeout
+        self.standstillPatience = standstillPatience
         self.connectionMaxAge = connectionMaxAge
         self.idleTimeout = idleTimeout
         self.backoff = backoff
@@ -85,6 +90,7 @@ public struct LaneLimits: Equatable, Sendable {
         limits.processingAttempts = other.processingAttempts
         limits.retryFor = other.retryFor
         limits.sentinelTimeout = max(other.sentinelTimeout, confirmationWindow)
+        limits.standstillPatience = other.standstillPatience
         return limits
     }
 }

@@ -11,6 +11,19 @@ extension LaneStateMachine {
         }
     }
 
+    /// Ends the connection, and opens no other: the topic does not work.
+    public mutating func suspend() {
+        admit(.none)
+        retire()
+        successor = nil
+    }
+
+    /// Lets nothing be written and no connection be opened, or both again.
+    public mutating func hold(_ isHeld: Bool) { self.isHeld = isHeld }
+
+    /// Something may be written, as far as the connection and the whole worker go.
+    public var mayWrite: Bool { phase == .open && !isEnding && !isHeld }
+
     /// Removes waiting notifications of a partition that another stage takes over.
     ///
     /// - Parameter isTaken: returns whether the notification goes elsewhere; it gets no outcome from this lane.

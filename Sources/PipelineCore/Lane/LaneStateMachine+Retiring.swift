@@ -7,6 +7,16 @@ import APNsProtocol
 /// end anyway: at a stop, and before a lane moves on to a new connection. A gateway may fail to answer it; meanwhile
 /// silence settles notifications as usual, and after ``LaneLimits/sentinelTimeout`` the connection is given up.
 extension LaneStateMachine {
+    /// A connection that is to take over from the open one.
+    struct Successor: Equatable {
+        /// Of the credential with which it is made.
+        var edition: UInt64
+        /// Its handshake is done.
+        var isReady = false
+        /// The caller was told that the open connection retires for it.
+        var isTold = false
+    }
+
     /// A connection that takes no more notifications.
     struct Retirement: Equatable {
         /// The sequence number whose identifier the sentinel carries; nil before it is written.
@@ -16,9 +26,10 @@ extension LaneStateMachine {
 
     // MARK: Stopping
 
-    /// Begins the end of the lane: as soon as nothing waits, the connection retires.
+    /// Begins the end of the lane: as soon as nothing waits, the connection retires. No other takes over.
     public mutating func finish() {
         isFinishing = true
+        successor = nil
     }
 
     // MARK: Retiring
@@ -34,40 +45,27 @@ extension LaneStateMachine {
     public var isRetiring: Bool { retirement != nil }
 
     /// The retiring connection has nothing unsettled: the caller closes it.
-    public var isRetired: Bool {
+    var isRetired: Bool {
         phase == .open && retirement != nil && sentEnd == settledEnd
     }
 
-    /// A sentinel is to be written now, with ``sentinelIdentifier``; nothing is written after it.
-    public var wantsSentinel: Bool {
-        guard phase == .open, !isEnding, sentEnd > settledEnd else { return false }
+    /// A sentinel is to be written now.
+    var wantsSentinel: Bool {
+        guard mayWrite, sentEnd > settledEnd else { return false }
         if let retirement { return retirement.sentinel == nil }
         // Dropped entries that wait are not sent any more, even if the connection takes nothing that would pass them.
         return isFinishing && log.liveCount(in: sentEnd..<log.tail) == 0
     }
 
-    /// The identifier that follows those of everything written on the connection.
-    public var sentinelIdentifier: UInt32 { FrameLog.identifier(of: sentEnd) }
-
-    /// The sentinel was handed to the connection, behind everything else.
-    public mutating func sentinelWritten(now: MonotonicTime) {
-        precondition(wantsSentinel)
-        retirement = Retirement(sentinel: sentEnd, givenUpAt: now + limits.sentinelTimeout)
-    }
-
-    /// The end of the wait for the sentinel's answer; nil while no sentinel is out.
-    public var sentinelGivenUpAt: MonotonicTime? { retirement?.givenUpAt }
-
-    /// The sentinel was not answered in time: the caller closes the connection. Notifications that silence has not
-    /// settled by then, because not even their bytes were acknowledged, have an unknown fate. A lane that stops sends
-    /// none of them again.
+    /// Takes the sentinel that is to be handed to the connection now, behind everything else; nothing is written after
+    /// it.
     ///
-    /// - Returns: nil while there is time.
-    public mutating func giveSentinelUp(now: MonotonicTime) -> LaneVerdict? {
-        guard let due = retirement?.givenUpAt, due <= now else { return nil }
-        let verdict = ended(.closedHere, now: now, random: 0)
-        hasGivenUp = isFinishing && settledEnd < log.tail
-        return verdict
+    /// - Returns: its identifier, which follows those of everything written on the connection; nil: none is to be
+    ///   written.
+    public mutating func takeSentinel(now: @autoclosure () -> MonotonicTime) -> UInt32? {
+        guard wantsSentinel else { return nil }
+        retirement = Retirement(sentinel: sentEnd, givenUpAt: now() + limits.sentinelTimeout)
+        return FrameLog.identifier(of: sentEnd)
     }
 
     /// The answer is the one to the sentinel that is out. So is status 2 with identifier 0: nothing else that a lane
@@ -98,7 +96,7 @@ extension LaneStateMachine {
     /// New connections are opened with a credential of this edition. One with another is replaced soon.
     ///
     /// - Parameter random: 64 random bits.
-    public mutating func noteEdition(_ edition: UInt64, now: MonotonicTime, random: @autoclosure () -> UInt64) {
+    mutating func noteEdition(_ edition: UInt64, now: MonotonicTime, random: @autoclosure () -> UInt64) {
         guard phase == .open else { return }
         let due = rotation.due
         rotation.noteEdition(edition, now: now, random: random())
@@ -106,9 +104,17 @@ extension LaneStateMachine {
         if rotation.due != due { successorFailures = 0 }
     }
 
-    /// A successor is to be opened: the connection is old, or has a former credential.
-    public func wantsSuccessor(now: MonotonicTime) -> Bool {
-        phase == .open && !isEnding && retirement == nil && !isFinishing && rotation.isDue(now: now)
+    /// A successor is to be opened: the connection is old, or has a former credential, and none is there.
+    func wantsSuccessor(now: MonotonicTime) -> Bool {
+        mayWrite && successor == nil && retirement == nil && !isFinishing && rotation.isDue(now: now)
+    }
+
+    /// An attempt to connect a successor begins.
+    ///
+    /// - Parameter edition: of the credential with which it is made.
+    public mutating func successorConnecting(edition: UInt64) {
+        precondition(successor == nil)
+        successor = Successor(edition: edition)
     }
 
     /// The successor may not be opened before this time.
@@ -118,15 +124,31 @@ extension LaneStateMachine {
 
     /// The successor is ready. With the connection's own credential it takes over at once; with another one after a
     /// trial, because the peer may refuse that yet.
-    ///
-    /// - Parameter edition: of the credential with which it was opened.
-    public mutating func successorOpened(edition: UInt64, now: MonotonicTime) {
+    public mutating func successorOpened(now: MonotonicTime) {
+        guard let edition = successor?.edition else { return }
+        successor?.isReady = true
         guard phase == .open, edition != rotation.edition else { return retire() }
         trialEndsAt = now + ConnectionRotation.trial
     }
 
+    /// The reason for which the open connection retires for its successor; told once, nil otherwise.
+    public mutating func takeRotation() -> ConnectionRotation.Reason? {
+        guard successor?.isTold == false, isRetiring else { return nil }
+        successor?.isTold = true
+        return rotation.reason
+    }
+
+    /// Goes on over the successor, if it is ready, the lane's connection is gone, and no wait is due: it counts as
+    /// being opened from now on. Otherwise it is dropped: the caller closes it.
+    public mutating func adoptsSuccessor() -> Bool {
+        defer { successor = nil }
+        guard let successor, successor.isReady, phase == .disconnected else { return false }
+        connecting(edition: successor.edition)
+        return true
+    }
+
     /// Ends the trial of the successor when its time is over: the connection retires.
-    public mutating func endTrial(now: MonotonicTime) {
+    mutating func endTrial(now: MonotonicTime) {
         guard let due = trialEndsAt, due <= now else { return }
         trialEndsAt = nil
         retire()
@@ -139,6 +161,7 @@ extension LaneStateMachine {
     ///   - isRefused: the peer refused the certificate, so that the next successor waits for longer.
     ///   - random: 64 random bits.
     public mutating func successorFailed(now: MonotonicTime, random: UInt64, isRefused: Bool = false) {
+        successor = nil
         trialEndsAt = nil
         successorFailures += 1
         connectsFrom = now + limits.backoff.delay(failures: successorFailures, random: random)
@@ -150,7 +173,7 @@ extension LaneStateMachine {
 
     /// Nothing was sent for so long that the connection may have been cut silently ([talk]: after about 2 hours).
     /// Closing it in order ([13]) is better than losing the next notification on it.
-    public func isIdle(now: MonotonicTime) -> Bool {
+    func isIdle(now: MonotonicTime) -> Bool {
         phase == .open && settledEnd == log.tail && usedAt + limits.idleTimeout <= now
     }
 }

@@ -4,7 +4,7 @@ import APNsProtocol
 /// changed; the verdict's entries stay readable in the log until ``evictSettled(now:)``.
 extension LaneStateMachine {
     /// Presumes notifications accepted that were silent for the whole window. None of a connection that is ending.
-    public mutating func presume(now: MonotonicTime) -> LaneVerdict {
+    mutating func presume(now: MonotonicTime) -> LaneVerdict {
         var verdict = nothing
         guard !isEnding else { return verdict }
         let start = settledEnd

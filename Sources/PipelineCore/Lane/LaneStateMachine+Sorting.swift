@@ -11,7 +11,7 @@ extension LaneStateMachine {
         sortedEnd = sentEnd
     }
 
-    public mutating func endSorting() {
+    mutating func endSorting() {
         sortedEnd = nil
     }
 

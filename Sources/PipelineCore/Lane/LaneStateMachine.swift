@@ -64,18 +64,27 @@ public struct LaneStateMachine: ~Copyable {
     public internal(set) var isEnding = false
     /// The lane is ending, see ``finish()``.
     public internal(set) var isFinishing = false
+    /// Nothing is written and no connection is opened, see ``hold(_:)``.
+    var isHeld = false
     /// A stopping lane has closed a connection whose gateway did not answer the sentinel. Nothing more is sent; the
     /// next owner sends the unsettled notifications.
     public internal(set) var hasGivenUp = false
     /// The time for replacing the open connection, or the last one.
     public internal(set) var rotation: ConnectionRotation
+    /// The credential's edition of the connection that is being opened.
+    private var openingEdition: UInt64 = 0
+    /// The connection that is to take over; nil: there is none.
+    var successor: Successor?
     /// Successors in a row that could not be opened, or were refused.
     var successorFailures = 0
     /// The end of the trial of a successor with another credential; nil: none is on trial.
     var trialEndsAt: MonotonicTime?
     /// No connection is opened before this time, because a successor failed.
     var connectsFrom = MonotonicTime(nanoseconds: 0)
-    private var restWatch = RestWatch()
+    var restWatch = RestWatch()
+    var standstill: LaneStandstill
+    /// Something was written since the connection has freed its buffers, its handshake if nothing else.
+    var keepsBuffers = false
     /// The time of the last hand-over to the open connection.
     var usedAt = MonotonicTime(nanoseconds: 0)
     /// The time of opening the open connection, or the last one.
@@ -120,54 +129,15 @@ public struct LaneStateMachine: ~Copyable {
         quietEnd = firstSequence
         window = SendWindow(largest: limits.inFlight, longestDelay: limits.confirmationWindow)
         rotation = ConnectionRotation(edition: 0, maxAge: nil, now: MonotonicTime(nanoseconds: 0), random: 0)
+        standstill = LaneStandstill(patience: limits.standstillPatience)
     }
 
     /// Uses other limits from now on, apart from those that what is in flight was measured by, see
     /// ``LaneLimits/changed(to:)``.
-    public mutating func use(_ changed: LaneLimits) { limits = limits.changed(to: changed) }
-
-    // MARK: State
-
-    /// The current wait is for the budget of new connections, not after a failure.
-    public var isWaitingForBudget: Bool { waitCause == .budget }
-    /// Notifications handed to the connection and not settled.
-    public var inFlightCount: Int { Int(sentEnd - settledEnd) }
-    /// Memory of the notifications in flight, bytes.
-    public var inFlightBytes: Int { log.span(from: settledEnd, to: sentEnd) }
-    /// Notifications not yet handed to a connection, or to be sent again.
-    public var waitingCount: Int { Int(log.tail - sentEnd) }
-    /// Memory of the waiting notifications, bytes.
-    public var waitingBytes: Int { log.span(from: sentEnd, to: log.tail) }
-    /// Every notification has its outcome.
-    public var isDrained: Bool { settledEnd == log.tail }
-    /// Time brings nothing but the connection's age: nothing waits, is in flight or is to be answered.
-    ///
-    /// Changes nothing. It is `mutating` all the same, because a caller that only reads a lane's hundreds of bytes
-    /// works on a copy.
-    public mutating func hasNothingPending() -> Bool {
-        settledEnd == log.tail && marks.isEmpty && retirement == nil
+    public mutating func use(_ changed: LaneLimits) {
+        limits = limits.changed(to: changed)
+        standstill.patience = limits.standstillPatience
     }
-    /// Gives memory back, once the lane has rested for ``RestWatch/patience``. Of presumed notifications so few are
-    /// kept from then on that the lanes of a thousand topics at rest need little.
-    public mutating func rest(now: MonotonicTime) {
-        // A connection that takes the place of another one is no work.
-        let isAtRest = settledEnd == log.tail && marks.isEmpty
-        guard restWatch.isOver(work: log.tail &+ sentEnd, isAtRest: isAtRest, now: now) else { return }
-        if log.evict(before: settledEnd, retaining: FrameLog.chunkBytes) > 0 { hasLetGo = true }
-        log.shrink()
-        marks.shrink()
-    }
-    /// The identifier of the next frame that is committed.
-    public var nextIdentifier: UInt32 { FrameLog.identifier(of: log.tail) }
-
-    /// The time of the next settling by silence; nil while nothing is in flight, or has not reached the peer yet, or
-    /// the connection is ending.
-    public var presumesAt: MonotonicTime? {
-        isEnding ? nil : marks.first?.silentSince.map { $0 + limits.confirmationWindow }
-    }
-
-    /// Some written bytes may not have reached the peer's kernel yet.
-    public var awaitsAcknowledgement: Bool { marks.awaitsAcknowledgement }
 
     // MARK: Taking notifications in
 
@@ -186,14 +156,14 @@ public struct LaneStateMachine: ~Copyable {
     /// Discards waiting notifications, including those to be sent again, that satisfy a condition. The caller gives
     /// them their outcome; the lane gives none.
     ///
-    /// - Returns: the sequence numbers, ascending; their entries stay readable until ``evictSettled(now:)``.
+    /// - Returns: their references, in order.
     public mutating func discard(
         checksum: UInt32,
         where isMeant: (_ frame: UnsafeRawBufferPointer) -> Bool
-    ) -> [UInt64] {
+    ) -> [NotificationReference] {
         let discarded = log.drop(checksum: checksum, from: sentEnd, where: isMeant)
         passDropped()
-        return discarded
+        return discarded.map { log.entry(at: $0).reference }
     }
 
     /// Stops sending notifications of a partition that is being revoked. Waiting ones are not sent; those in flight may
@@ -216,9 +186,10 @@ public struct LaneStateMachine: ~Copyable {
 
     // MARK: The connection
 
-    /// A connection is wanted now: there is something to send, none is open, and no wait is on.
+    /// A connection is wanted now: there is something to send, none is open, and no wait is on. The caller begins it
+    /// with ``connecting(edition:)``, or postpones it.
     public func wantsConnection(now: MonotonicTime) -> Bool {
-        guard sentEnd < log.tail, !hasGivenUp, admission != .none, connectsFrom <= now else { return false }
+        guard sentEnd < log.tail, !isHeld, !hasGivenUp, admission != .none, connectsFrom <= now else { return false }
         switch phase {
         case .disconnected: return true
         case .waiting(let until): return until <= now
@@ -226,11 +197,14 @@ public struct LaneStateMachine: ~Copyable {
         }
     }
 
-    /// An attempt to connect has begun.
-    public mutating func connecting() {
+    /// An attempt to connect begins.
+    ///
+    /// - Parameter edition: of the credential with which it is made.
+    public mutating func connecting(edition: UInt64 = 0) {
         precondition(phase != .connecting && phase != .open)
         waitCause = .other
         phase = .connecting
+        openingEdition = edition
     }
 
     /// Shortens the wait after an attempt that failed: another lane has a connection to the same gateway.
@@ -248,10 +222,8 @@ public struct LaneStateMachine: ~Copyable {
 
     /// The connection is ready for notifications.
     ///
-    /// - Parameters:
-    ///   - random: 64 random bits, for the time at which the connection is old.
-    ///   - edition: of the credential with which it was opened.
-    public mutating func opened(now: MonotonicTime, random: UInt64, edition: UInt64 = 0) {
+    /// - Parameter random: 64 random bits, for the time at which the connection is old.
+    public mutating func opened(now: MonotonicTime, random: UInt64) {
         precondition(phase == .connecting && sentEnd == settledEnd)
         phase = .open
         flushedEnd = sentEnd
@@ -263,20 +235,21 @@ public struct LaneStateMachine: ~Copyable {
         acknowledgedBytes = 0
         acknowledgedAt = now
         rotation = ConnectionRotation(
-            edition: edition,
+            edition: openingEdition,
             maxAge: limits.connectionMaxAge,
             now: now,
             random: random
         )
         successorFailures = 0
         trialEndsAt = nil
+        keepsBuffers = true
     }
 
     /// The next bytes for the connection, at most one TLS record's worth; nil when there are none or none may go now.
     ///
     /// The bytes are valid until the next mutating call; the caller copies them out or writes them at once.
     public mutating func nextRun() -> UnsafeRawBufferPointer? {
-        guard phase == .open, !isEnding, retirement == nil, admission != .none else { return nil }
+        guard mayWrite, retirement == nil, admission != .none else { return nil }
         while true {
             let limit = min(sendLimit, sortedEnd ?? .max)
             guard sentEnd < limit, inFlightBytes + FrameLog.chunkBytes <= limits.inFlightBytes else { return nil }
@@ -287,6 +260,7 @@ public struct LaneStateMachine: ~Copyable {
                 continue
             }
             sentEnd = end
+            keepsBuffers = true
             return bytes
         }
     }
@@ -319,19 +293,19 @@ public struct LaneStateMachine: ~Copyable {
 
     /// The time at which the peer is dead without a further acknowledgement. Nil while it has everything written, or
     /// where acknowledgements are not known.
-    public var peerDeadAt: MonotonicTime? {
+    var peerDeadAt: MonotonicTime? {
         guard phase == .open, let since = marks.unacknowledgedSince else { return nil }
         return max(since, acknowledgedAt) + limits.peerTimeout
     }
 
-    /// The peer has acknowledged nothing for too long: the connection ends with ``ConnectionEnd/peerDead``.
-    public func isPeerDead(now: MonotonicTime) -> Bool {
+    /// The peer has acknowledged nothing for too long.
+    func isPeerDead(now: MonotonicTime) -> Bool {
         peerDeadAt.map { $0 <= now } ?? false
     }
 
     /// Lets time pass for the window of sending: notifications silent for the usual time of an answer count as gone
     /// through.
-    public mutating func passQuietNotifications(now: MonotonicTime) {
+    mutating func passQuietNotifications(now: MonotonicTime) {
         guard let end = marks.takeQuiet(for: window.quietDelay, now: now) else { return }
         let known = max(settledEnd, quietEnd)
         guard end > known else { return }

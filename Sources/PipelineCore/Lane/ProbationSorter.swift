@@ -45,10 +45,24 @@ public struct ProbationSorter: ~Copyable {
         own.remake(from: lane.log, lane.log.head..<sortedEnd)
     }
 
-    /// The lane need not be sorted any more, provided that probation is off: nothing is on probation.
-    public func isOver(_ probation: borrowing LaneStateMachine) -> Bool {
-        probation.log.head == probation.log.tail
+    /// Ends the sorting after probation, as soon as no late answer can concern the second lane, whose connection ends.
+    ///
+    /// - Returns: it has ended, and the sorter is of no use any more.
+    public mutating func end(
+        _ lane: inout LaneStateMachine,
+        probation: inout LaneStateMachine,
+        now: MonotonicTime
+    ) -> Bool {
+        guard probation.isDrained else { return false }
+        probation.retire()
+        probation.evictSettled(now: now)
+        guard isOver(probation) else { return false }
+        lane.endSorting()
+        return true
     }
+
+    /// Nothing is on probation.
+    func isOver(_ probation: borrowing LaneStateMachine) -> Bool { probation.log.head == probation.log.tail }
 
     /// Sorts the notifications that may be sent next.
     ///

@@ -39,7 +39,7 @@ extension Gateway {
 
     private func checkStandstill(of topic: TopicLanes, now: MonotonicTime) {
         guard topic.sending == .all || topic.sending == .probing else { return }
-        if topic.transport.standsStill(isHeld: isHeld, now: now) { fail(topic.topic, .unreachable, now: now) }
+        if topic.transport.standsStill(now: now) { fail(topic.topic, .unreachable, now: now) }
     }
 
     /// Looks at what a topic may do now, and acts on it.

@@ -185,6 +185,7 @@ struct ShardSettings: Sendable {
             inFlightBytes: worker.inFlightBytes,
             sentinelTimeout: worker.sentinelTimeout,
             peerTimeout: worker.peerTimeout,
+            standstillPatience: standstillPatience,
             connectionMaxAge: worker.connectionMaxAge > .zero ? worker.connectionMaxAge : nil,
             idleTimeout: worker.idleTimeout,
             backoff: Backoff(

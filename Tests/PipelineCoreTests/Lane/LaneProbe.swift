@@ -54,6 +54,17 @@ final class LaneProbe {
     var isPeerDead: Bool { lane.isPeerDead(now: now) }
     var peerDeadAt: MonotonicTime? { lane.peerDeadAt }
     var isWaitingForBudget: Bool { lane.isWaitingForBudget }
+    var isQuiet: Bool { lane.isQuiet }
+    var isStranded: Bool { lane.isStranded }
+    var waitsForBudget: Bool { lane.waitsForBudget }
+    var isUnderWay: Bool { lane.isUnderWay }
+    var isAtRest: Bool { lane.isAtRest() }
+    var standsStill: Bool { lane.standsStill(now: now) }
+    var freesBuffers: Bool { lane.freesBuffers() }
+    var wantsPump: Bool { lane.wantsPump }
+    var overdue: LaneStateMachine.Due? { lane.overdue(now: now) }
+    var adoptsSuccessor: Bool { lane.adoptsSuccessor() }
+    var rotation: ConnectionRotation.Reason? { lane.takeRotation() }
     var keptEntries: Int { Int(lane.log.tail - lane.log.head) }
     /// Entries that the log has room for.
     var room: Int { lane.log.capacity }
@@ -80,8 +91,8 @@ final class LaneProbe {
     /// Opens a connection, after the wait if there is one.
     func open(edition: UInt64 = 0) {
         if case .waiting(let until) = lane.phase { now = max(now, until) }
-        lane.connecting()
-        lane.opened(now: now, random: .max / 2, edition: edition)
+        lane.connecting(edition: edition)
+        lane.opened(now: now, random: .max / 2)
     }
 
     /// Hands over all that may go and flushes it; returns the ordinals that went.
@@ -119,17 +130,23 @@ final class LaneProbe {
 
     /// Takes the waiting notifications with a checksum out of the line. Returns their ordinals.
     func discard(_ checksum: UInt32) -> [UInt32] {
-        lane.discard(checksum: checksum) { _ in true }.map { lane.log.entry(at: $0).reference.token }
+        lane.discard(checksum: checksum) { _ in true }.map(\.token)
     }
 
+    /// The identifier of the sentinel that is written now; nil: none is.
+    func takeSentinel() -> UInt32? { lane.takeSentinel(now: now) }
+
     func giveSentinelUp() -> Verdict? {
-        lane.giveSentinelUp(now: now).map(simplified)
+        guard lane.overdue(now: now) == .sentinelUnanswered else { return nil }
+        return simplified(lane.end(.sentinelUnanswered, now: now, random: 0))
     }
 
     func silence(_ time: Duration = LaneProbe.window) -> Verdict {
         now = now + time
         return simplified(lane.presume(now: now))
     }
+
+    func age(edition: UInt64 = 0) -> LaneStateMachine.Age { lane.age(edition: edition, now: now, random: 0) }
 
     func rest() { lane.rest(now: now) }
 

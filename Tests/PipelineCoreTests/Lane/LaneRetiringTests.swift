@@ -13,19 +13,11 @@ import Testing
         return probe
     }
 
-    /// Writes the sentinel; returns its identifier.
-    private func sentinel(_ probe: LaneProbe) -> UInt32 {
-        let identifier = probe.lane.sentinelIdentifier
-        #expect(probe.wantsSentinel)
-        probe.lane.sentinelWritten(now: probe.now)
-        return identifier
-    }
-
     @Test("An answered sentinel confirms everything before it, at once, by its identifier or by status 2 with none")
-    func answered() {
+    func answered() throws {
         for isNamed in [true, false] {
             let probe = finishing(3)
-            let identifier = sentinel(probe)
+            let identifier = try #require(probe.takeSentinel())
             #expect(identifier == probe.identifier(of: 3))
             #expect(!probe.wantsSentinel)
             let verdict = probe.answer(.missingDeviceToken, identifier: isNamed ? identifier : 0)
@@ -43,12 +35,12 @@ import Testing
     @Test("Another status without a name is no answer to the sentinel")
     func anotherStatus() {
         let probe = finishing(3)
-        _ = sentinel(probe)
+        #expect(probe.takeSentinel() != nil)
         #expect(probe.answer(.unknown, identifier: 0) == .init(resent: 3))
     }
 
     @Test("Notifications presumed while the sentinel was out stay presumed; the sentinel confirms the rest")
-    func presumedMeanwhile() {
+    func presumedMeanwhile() throws {
         let probe = LaneProbe()
         probe.publish()
         _ = probe.openAndSend()
@@ -56,18 +48,18 @@ import Testing
         probe.publish()
         probe.send()
         probe.lane.finish()
-        let identifier = sentinel(probe)
+        let identifier = try #require(probe.takeSentinel())
         #expect(probe.silence(.milliseconds(500)).presumed == [0])
         #expect(probe.answer(.missingDeviceToken, identifier: identifier) == .init(confirmed: [1]))
     }
 
     @Test("A refusal before the sentinel's turn counts as always; what follows is sent again and gets its own sentinel")
-    func refusalFirst() {
+    func refusalFirst() throws {
         let probe = finishing(4)
-        _ = sentinel(probe)
+        #expect(probe.takeSentinel() != nil)
         #expect(probe.answer(.invalidToken, 1) == .init(confirmed: [0], refused: 1, resent: 2))
         #expect(probe.openAndSend() == [2, 3])
-        let identifier = sentinel(probe)
+        let identifier = try #require(probe.takeSentinel())
         #expect(probe.answer(.missingDeviceToken, identifier: identifier).confirmed == [2, 3])
     }
 
@@ -86,21 +78,21 @@ import Testing
     }
 
     @Test("A waiting notification that is dropped keeps no sentinel back")
-    func droppedWaiting() {
+    func droppedWaiting() throws {
         let probe = LaneProbe(inFlight: 1)
         probe.publish(3)
         #expect(probe.openAndSend() == [0])
         probe.lane.stopSending(assignment: 1)
         probe.lane.finish()
-        let identifier = sentinel(probe)
+        let identifier = try #require(probe.takeSentinel())
         #expect(probe.answer(.missingDeviceToken, identifier: identifier).confirmed == [0])
         #expect(probe.isDrained)
     }
 
     @Test("Nothing is written after a sentinel; what comes later goes over the next connection")
-    func nothingAfter() {
+    func nothingAfter() throws {
         let probe = finishing(1)
-        let identifier = sentinel(probe)
+        let identifier = try #require(probe.takeSentinel())
         probe.publish()
         #expect(probe.send() == [])
         #expect(probe.answer(.missingDeviceToken, identifier: identifier).confirmed == [0])
@@ -112,7 +104,7 @@ import Testing
     )
     func unanswered() {
         let arrived = finishing(2)
-        _ = sentinel(arrived)
+        #expect(arrived.takeSentinel() != nil)
         #expect(arrived.giveSentinelUp() == nil)
         #expect(arrived.silence().presumed == [0, 1])
         #expect(arrived.isRetired && arrived.isDrained)
@@ -124,7 +116,7 @@ import Testing
             probe.send(flush: false)
             probe.lane.written(upTo: probe.lane.sentEnd, streamBytes: 1000, now: probe.now)
             probe.lane.finish()
-            _ = sentinel(probe)
+            #expect(probe.takeSentinel() != nil)
             _ = probe.silence(.milliseconds(4999))
             #expect(probe.giveSentinelUp() == nil)
             probe.now = probe.now + .milliseconds(1)
@@ -143,7 +135,7 @@ import Testing
         probe.publish(2)
         _ = probe.openAndSend()
         probe.lane.retire()
-        #expect(sentinel(probe) == 1)
+        #expect(probe.takeSentinel() == 1)
         #expect(probe.answer(.missingDeviceToken, identifier: 1).confirmed == [0, 1])
     }
 
@@ -165,7 +157,7 @@ import Testing
     }
 
     @Test("A retiring connection takes nothing more; its sentinel frees the lane for the successor, in order")
-    func rotation() {
+    func rotation() throws {
         let probe = LaneProbe(connectionMaxAge: .seconds(100))
         probe.publish(2)
         _ = probe.openAndSend()
@@ -174,7 +166,7 @@ import Testing
         probe.lane.retire()
         #expect(probe.send() == [])
         #expect(!probe.wantsSuccessor && !probe.isRetired)
-        let identifier = sentinel(probe)
+        let identifier = try #require(probe.takeSentinel())
         #expect(probe.answer(.missingDeviceToken, identifier: identifier).confirmed == [0, 1])
         #expect(probe.openAndSend() == [2])
     }

@@ -17,6 +17,12 @@ import Testing
         probe.lane.noteEdition(edition, now: probe.now, random: random)
     }
 
+    /// A successor with a certificate is opened.
+    private func succeed(_ edition: UInt64, _ probe: LaneProbe) {
+        probe.lane.successorConnecting(edition: edition)
+        probe.lane.successorOpened(now: probe.now)
+    }
+
     private func endTrial(_ probe: LaneProbe) { probe.lane.endTrial(now: probe.now) }
 
     @Test("A connection with the present certificate goes on; with a former one it is replaced within the spread")
@@ -31,11 +37,11 @@ import Testing
     }
 
     @Test("A successor with another certificate takes over after its trial; the old connection sends meanwhile")
-    func trial() {
+    func trial() throws {
         let probe = makeProbe()
         note(2, probe)
         #expect(probe.wantsSuccessor)
-        probe.lane.successorOpened(edition: 2, now: probe.now)
+        succeed(2, probe)
         endTrial(probe)
         probe.publish()
         #expect(probe.send() == [1] && !probe.isRetiring)
@@ -43,9 +49,7 @@ import Testing
         endTrial(probe)
         probe.publish()
         #expect(probe.isRetiring && probe.send() == [])
-        #expect(probe.wantsSentinel)
-        let identifier = probe.lane.sentinelIdentifier
-        probe.lane.sentinelWritten(now: probe.now)
+        let identifier = try #require(probe.takeSentinel())
         #expect(probe.answer(.missingDeviceToken, identifier: identifier).confirmed == [0, 1])
         probe.open(edition: 2)
         #expect(probe.send() == [2])
@@ -56,7 +60,7 @@ import Testing
     @Test("A successor with the same certificate takes over at once")
     func sameCertificate() {
         let probe = makeProbe()
-        probe.lane.successorOpened(edition: 1, now: probe.now)
+        succeed(1, probe)
         #expect(probe.isRetiring)
     }
 
@@ -64,7 +68,7 @@ import Testing
     func refused() {
         let probe = makeProbe()
         note(2, probe)
-        probe.lane.successorOpened(edition: 2, now: probe.now)
+        succeed(2, probe)
         probe.lane.successorFailed(now: probe.now, random: 0, isRefused: true)
         probe.now = probe.now + .seconds(9)
         endTrial(probe)
@@ -85,11 +89,54 @@ import Testing
         #expect(probe.wantsSuccessor)
     }
 
+    @Test("A lane whose connection has ended goes on over a successor that is ready, unless a wait is due")
+    func adopts() {
+        for (isReady, end, isAdopted) in [
+            (true, ConnectionEnd.closedHere, true), (false, .closedHere, false), (true, .failed, false),
+        ] {
+            let probe = makeProbe()
+            probe.lane.successorConnecting(edition: 2)
+            if isReady { probe.lane.successorOpened(now: probe.now) }
+            _ = probe.end(end)
+            let isWaiting = probe.phase != .disconnected
+            #expect(probe.adoptsSuccessor == isAdopted)
+            #expect((probe.phase == .connecting) == isAdopted && isWaiting == (end == .failed))
+            #expect(!probe.adoptsSuccessor, "it is gone")
+        }
+    }
+
+    @Test("A connection that a successor has taken over has its edition")
+    func adoptedEdition() {
+        let probe = makeProbe()
+        succeed(2, probe)
+        _ = probe.end(.closedHere)
+        #expect(probe.adoptsSuccessor)
+        probe.lane.opened(now: probe.now, random: 0)
+        let edition = probe.lane.rotation.edition
+        #expect(edition == 2)
+    }
+
+    @Test("The reason of a rotation is told once, when the old connection retires for its successor")
+    func told() {
+        let probe = makeProbe()
+        note(2, probe)
+        probe.lane.retire()
+        #expect(probe.rotation == nil, "it retires for none")
+        let other = makeProbe()
+        note(2, other)
+        succeed(2, other)
+        #expect(other.rotation == nil, "on trial")
+        other.now = other.now + ConnectionRotation.trial
+        endTrial(other)
+        #expect(other.rotation == .credential)
+        #expect(other.rotation == nil)
+    }
+
     @Test("The end of the old connection ends the trial")
     func endedMeanwhile() {
         let probe = makeProbe()
         note(2, probe)
-        probe.lane.successorOpened(edition: 2, now: probe.now)
+        succeed(2, probe)
         _ = probe.end(.closedHere)
         probe.open(edition: 2)
         probe.now = probe.now + ConnectionRotation.trial

@@ -182,13 +182,12 @@ final class LaneWorld {
     private func writeSentinel() {
         if options.retires, random.chance(2) { lane.retire() }
         if lane.isRetired { return end(.closedHere) }
-        guard lane.wantsSentinel, connection != nil else { return }
+        guard connection != nil, let identifier = lane.takeSentinel(now: .init(nanoseconds: now)) else { return }
         var bytes = [UInt8](repeating: 0, count: TestFrame.smallestBytes)
         bytes.withUnsafeMutableBytes {
-            TestFrame.write(identifier: lane.sentinelIdentifier, ordinal: TestFrame.sentinel, into: $0)
+            TestFrame.write(identifier: identifier, ordinal: TestFrame.sentinel, into: $0)
         }
         connection?.pending += bytes
-        lane.sentinelWritten(now: .init(nanoseconds: now))
         sentinels += 1
         auditor.check(lane.nextRun() == nil, "something is written after a sentinel")
     }
@@ -242,7 +241,7 @@ final class LaneWorld {
             var bytes = Array(frame)
             return TestFrame.take(from: &bytes).allSatisfy { $0.ordinal % options.tokens == token }
         }
-        for sequence in silenced { auditor.silenced(Int(lane.log.entry(at: sequence).reference.token)) }
+        for reference in silenced { auditor.silenced(Int(reference.token)) }
     }
 
     // MARK: The network's side
@@ -311,8 +310,9 @@ final class LaneWorld {
     }
 
     private func presume() {
-        if let verdict = lane.giveSentinelUp(now: .init(nanoseconds: now)) {
+        if lane.overdue(now: .init(nanoseconds: now)) == .sentinelUnanswered {
             connection = nil
+            let verdict = lane.end(.sentinelUnanswered, now: .init(nanoseconds: now), random: 0)
             return settle(verdict, bySilence: false)
         }
         guard let due = lane.presumesAt, due.nanoseconds <= now else { return }

@@ -169,6 +169,23 @@ import Testing
         #expect(pair.sent() == [90])
     }
 
+    @Test("Sorting ends when nothing is on probation and no late answer can come, and the second connection with it")
+    func end() {
+        var pair = Pair(retainedBytes: 1 << 20)
+        pair.publish([90])
+        #expect(pair.sort() == 1)
+        let endsWaiting = pair.end()
+        pair.settleProbation()
+        let endsPresumed = pair.end()
+        let isRetired = pair.probation.isRetired
+        #expect(!endsWaiting && !endsPresumed && isRetired)
+        _ = pair.probation.end(.retired, now: pair.now, random: 0)
+        let ends = pair.end()
+        pair.publish([91])
+        #expect(ends)
+        #expect(pair.sent() == [91])
+    }
+
     @Test("Nothing that is not sorted is sent")
     func waits() {
         var pair = Pair()
@@ -207,9 +224,9 @@ private struct Pair: ~Copyable {
     var accepted = AcceptedTokens(indexBits: 8)
     var now = MonotonicTime(nanoseconds: 1_000_000_000)
 
-    init(isSorted: Bool = true, window: Int = 10_000) {
+    init(isSorted: Bool = true, window: Int = 10_000, retainedBytes: Int = 0) {
         lane = LaneStateMachine(limits: LaneLimits(inFlight: 10_000, retainedBytes: 0))
-        probation = LaneStateMachine(limits: LaneLimits(inFlight: window, retainedBytes: 0))
+        probation = LaneStateMachine(limits: LaneLimits(inFlight: window, retainedBytes: retainedBytes))
         lane.connecting()
         lane.opened(now: now, random: 0)
         if isSorted { begin() }
@@ -238,6 +255,13 @@ private struct Pair: ~Copyable {
 
     mutating func sort(isOn: Bool = true) -> Int {
         sorter?.sort(&lane, probation: &probation, isOn: isOn, accepted: accepted) ?? 0
+    }
+
+    /// Ends the sorting if it can be ended.
+    mutating func end() -> Bool {
+        guard sorter?.end(&lane, probation: &probation, now: now) == true else { return false }
+        sorter = nil
+        return true
     }
 
     /// Tokens that the lane hands over now.

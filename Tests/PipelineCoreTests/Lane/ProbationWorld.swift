@@ -225,9 +225,8 @@ final class ProbationWorld {
             note(entry)
             accepted.remove(checksum: entry.checksum)
             let silenced = [
-                lane.discard(checksum: entry.checksum) { _ in true }.map { lane.log.entry(at: $0).reference.token },
-                probation.discard(checksum: entry.checksum) { _ in true }
-                    .map { probation.log.entry(at: $0).reference.token },
+                lane.discard(checksum: entry.checksum) { _ in true }.map(\.token),
+                probation.discard(checksum: entry.checksum) { _ in true }.map(\.token),
             ]
             for ordinal in silenced.joined() { settled[ordinal, default: 0] += 1 }
         }

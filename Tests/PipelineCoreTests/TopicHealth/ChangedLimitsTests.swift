@@ -180,6 +180,7 @@ import Testing
             unknownFate: .presume,
             inFlight: 1,
             sentinelTimeout: .seconds(1),
+            standstillPatience: .seconds(1),
             processingAttempts: 9,
             retryFor: .seconds(9)
         )
@@ -188,6 +189,17 @@ import Testing
         #expect(probe.lane.limits.processingAttempts == 9 && probe.lane.limits.retryFor == .seconds(9))
         #expect(probe.lane.limits.sentinelTimeout == LaneProbe.window, "never shorter than the window that counts")
         #expect(probe.end() == .init(presumed: [0, 1, 2]))
+    }
+
+    @Test("A lane stands still after the patience of the moment")
+    func laneStandstill() {
+        let probe = LaneProbe()
+        probe.publish()
+        #expect(!probe.standsStill)
+        probe.now = probe.now + .seconds(59)
+        #expect(!probe.standsStill)
+        probe.lane.use(LaneLimits(standstillPatience: .seconds(59)))
+        #expect(probe.standsStill)
     }
 
     @Test("Requests in flight over HTTP/2 end by the policy, and time out by the patience, of the moment")

@@ -13,11 +13,7 @@ final class BinaryLanes: TopicTransport {
     /// All lanes, those of probation first: a notification there is older than those that wait in its former lane.
     private(set) var lanes: [GatewayLane] = []
     private var probations: [Probation] = []
-    /// Bytes that are worth a TLS record and a call of the system, while more is at hand: a quarter of a record.
-    private static let worthWriting = FrameLog.chunkBytes / 4
     private let affinity: TokenAffinity
-    /// The clock for each of ``lanes``.
-    private var standstills: [LaneStandstill]
     private let accepted: AcceptedMemory
     /// Memory of the tokens accepted lately; nil: there is none.
     var acceptedTokenBytes: Int? { accepted.bytes }
@@ -44,7 +40,6 @@ final class BinaryLanes: TopicTransport {
         // Lanes of probation come after the others, one for each.
         let count = settings.connectionsPerTopic
         affinity = TokenAffinity(lanes: count)
-        standstills = Array(repeating: LaneStandstill(patience: settings.standstillPatience), count: 2 * count)
         accepted = AcceptedMemory(indexBits: settings.acceptedTokenBits, memory: memory)
         var logger = logger
         logger[metadataKey: "topic"] = .string(topic.bundleID)
@@ -70,37 +65,14 @@ final class BinaryLanes: TopicTransport {
 
     var inFlightCount: Int { lanes.reduce(0) { $0 + $1.machine.inFlightCount } }
     var waitingCount: Int { lanes.reduce(0) { $0 + $1.machine.waitingCount } }
-    var openConnections: Int { lanes.reduce(0) { $0 + ($1.machine.phase == .open ? 1 : 0) } }
-
-    var isQuiet: Bool {
-        lanes.allSatisfy { lane in
-            lane.machine.inFlightCount == 0 && lane.machine.phase != .open && lane.machine.phase != .connecting
-        }
-    }
-
-    var isStranded: Bool {
-        lanes.allSatisfy { lane in
-            switch lane.machine.phase {
-            case .open: lane.machine.isDrained
-            case .connecting: false
-            case .disconnected, .waiting: true
-            }
-        }
-    }
-
-    var isAtRest: Bool {
-        lanes.allSatisfy { $0.machine.hasNothingPending() && $0.successor == nil && !$0.keepsBuffers }
-    }
-
-    var isWaitingForBudget: Bool {
-        lanes.contains { lane in
-            lane.machine.isWaitingForBudget && lane.machine.waitingCount > 0 && lane.machine.admission != .none
-        }
-    }
+    var openConnections: Int { lanes.count { $0.machine.isOpen } }
+    var isQuiet: Bool { lanes.allSatisfy { $0.machine.isQuiet } }
+    var isStranded: Bool { lanes.allSatisfy { $0.machine.isStranded } }
+    var isAtRest: Bool { lanes.allSatisfy { $0.machine.isAtRest() } }
+    var isWaitingForBudget: Bool { lanes.contains { $0.machine.waitsForBudget } }
 
     func use(_ settings: ShardSettings, _ limits: LaneLimits) {
         for lane in lanes { lane.machine.use(limits) }
-        for index in standstills.indices { standstills[index].patience = settings.standstillPatience }
     }
 
     /// - Parameter share: of a lane, of what may be kept of presumed notifications; bytes.
@@ -155,14 +127,11 @@ final class BinaryLanes: TopicTransport {
 
     func pump(now: MonotonicTime, isMoreAtHand: Bool) {
         sweepContents()
-        for lane in lanes where lane.machine.waitingCount > 0 {
-            if isMoreAtHand, lane.machine.phase == .open, lane.machine.waitingBytes < Self.worthWriting { continue }
-            lane.pump(now: now)
-        }
+        for lane in lanes where lane.machine.isWorthPumping(isMoreAtHand: isMoreAtHand) { lane.pump(now: now) }
     }
 
     func hold(_ isHeld: Bool) {
-        for lane in lanes { lane.isHeld = isHeld }
+        for lane in lanes { lane.machine.hold(isHeld) }
     }
 
     func tick(now: MonotonicTime) {
@@ -171,20 +140,9 @@ final class BinaryLanes: TopicTransport {
         contents.expire(now: now)
     }
 
-    func standsStill(isHeld: Bool, now: MonotonicTime) -> Bool {
-        var stands = false
-        for (index, lane) in lanes.enumerated() {
-            let mayConnect = lane.machine.admission != .none
-            let laneStands = standstills[index].observeLane(
-                hasWork: lane.machine.inFlightCount > 0 || lane.machine.waitingCount > 0 && mayConnect,
-                isExcused: isHeld || lane.machine.isWaitingForBudget,
-                settledEnd: lane.machine.settledEnd,
-                allowance: lane.machine.phase == .open ? lane.machine.limits.confirmationWindow : .zero,
-                now: now
-            )
-            stands = stands || laneStands
-        }
-        return stands
+    func standsStill(now: MonotonicTime) -> Bool {
+        // Each lane looks, whatever the others find.
+        lanes.reduce(false) { stands, lane in lane.machine.standsStill(now: now) || stands }
     }
 
     // MARK: Admission
@@ -195,9 +153,7 @@ final class BinaryLanes: TopicTransport {
 
     /// Lets one lane send at a time, the one in which a notification waits.
     func admitProbe() {
-        let probing =
-            lanes.first { $0.machine.inFlightCount > 0 || $0.machine.phase == .connecting }
-            ?? lanes.first { $0.machine.waitingCount > 0 }
+        let probing = lanes.first { $0.machine.isUnderWay } ?? lanes.first { $0.machine.waitingCount > 0 }
         for lane in lanes { lane.machine.admit(lane === probing ? .one : .none) }
     }
 
@@ -224,7 +180,6 @@ final class BinaryLanes: TopicTransport {
     func discardWaiting(token: [UInt8], checksum: UInt32) -> [NotificationReference] {
         lanes(beside: ownLanes[affinity.lane(checksum: checksum)]).flatMap { lane in
             lane.machine.discard(checksum: checksum) { NotificationFrame.command2Token(in: $0).elementsEqual(token) }
-                .map { lane.machine.log.entry(at: $0).reference }
         }
     }
 
@@ -236,17 +191,13 @@ final class BinaryLanes: TopicTransport {
 
     func lane(checksum: UInt32) -> Int { affinity.lane(checksum: checksum) }
 
-    func waitingEnd(ofLane number: Int) -> UInt64? {
-        let lane = ownLanes[number]
-        return lane.machine.waitingCount > 0 ? lane.machine.log.tail : nil
-    }
+    func waitingEnd(ofLane number: Int) -> UInt64? { ownLanes[number].machine.waitingEnd }
 
     func sentEnd(ofLane number: Int) -> UInt64 { ownLanes[number].machine.sentEnd }
 
     func barriers() -> [LaneBarrier] {
-        lanes.filter { $0.machine.inFlightCount > 0 }.map { lane in
-            let end = lane.machine.sentEnd
-            return LaneBarrier { lane.machine.settledEnd >= end || lane.machine.hasGivenUp }
+        lanes.compactMap { lane in
+            lane.machine.barrier.map { end in LaneBarrier { lane.machine.hasPassed(end) } }
         }
     }
 
@@ -368,14 +319,5 @@ final class BinaryLanes: TopicTransport {
     /// A lane and the other one for the same tokens.
     private func lanes(beside lane: GatewayLane) -> [GatewayLane] {
         probations[lane.number % probations.count].lanes
-    }
-}
-
-extension GatewayLane {
-    /// Ends the connection, and opens no other: the topic does not work.
-    fileprivate func suspend() {
-        machine.admit(.none)
-        machine.retire()
-        dropSuccessor()
     }
 }

@@ -8,69 +8,54 @@ extension GatewayLane {
     /// A connection being opened while another carries the lane.
     struct Successor {
         let attempt: Int
-        /// The edition of its credential.
-        let edition: UInt64
         /// The connection; nil until its handshake is done.
         var connection: (any GatewayConnection)?
-        /// The old connection retires for it, which was told.
-        var isNoted = false
     }
 
     /// Acts on the age of the connection, and on other certificates.
-    func succeed(now: MonotonicTime) {
-        machine.noteEdition(connector.edition, now: now, random: random())
-        machine.endTrial(now: now)
+    func age(now: MonotonicTime) {
+        let age = machine.age(edition: connector.edition, now: now, random: random())
         noteRotation()
-        if machine.isRetired {
-            tellEnd(.closedHere)
-            finishConnection(machine.ended(.closedHere, now: now, random: 0))
-            adoptSuccessor()
-        } else if successor == nil, !isHeld, machine.wantsSuccessor(now: now) {
-            if let later = owner.mayConnect(.successor, now: now) {
-                return machine.postponeSuccessor(until: later)
-            }
-            let attempt = nextAttempt()
-            successor = Successor(attempt: attempt, edition: connector.edition)
-            connector.connect(self, attempt: attempt)
-        } else if successor == nil, machine.isIdle(now: now) {
-            logger.info("closing an idle connection")
-            tellEnd(.closedHere)
-            finishConnection(machine.ended(.closedHere, now: now, random: 0))
+        switch age {
+        case .goesOn: break
+        case .ends(let due): end(due, now: now)
+        case .wantsSuccessor: connectSuccessor(now: now)
         }
+    }
+
+    private func connectSuccessor(now: MonotonicTime) {
+        if let later = owner.mayConnect(.successor, now: now) { return machine.postponeSuccessor(until: later) }
+        machine.successorConnecting(edition: connector.edition)
+        let attempt = nextAttempt()
+        successor = Successor(attempt: attempt)
+        connector.connect(self, attempt: attempt)
     }
 
     /// The new connection is ready: the old one takes nothing more, at once or after a trial.
     func successorOpened(_ connection: any GatewayConnection) {
         successor?.connection = connection
-        machine.successorOpened(edition: successor?.edition ?? 0, now: now)
+        machine.successorOpened(now: now)
         noteRotation()
         pump(now: now)
     }
 
     /// Tells once of a connection that retires for its successor.
     private func noteRotation() {
-        guard successor?.isNoted == false, machine.isRetiring else { return }
-        successor?.isNoted = true
+        guard let reason = machine.takeRotation() else { return }
         logger.info(
             "gateway connection is replaced",
-            metadata: [
-                "gateway": .string(connector.placeName(of: attempt)),
-                "reason": .string(machine.rotation.reason.name),
-            ]
+            metadata: ["gateway": .string(connector.placeName(of: attempt)), "reason": .string(reason.name)]
         )
-        tell(.rotated(machine.rotation.reason))
+        tell(.rotated(reason))
     }
 
-    /// Goes on over the successor, since the lane's connection is gone. Only if the successor is ready and no wait is
-    /// due.
+    /// Goes on over the successor, since the lane's connection is gone, if the machine does.
     func adoptSuccessor() {
-        guard let ready = successor, let connection = ready.connection, machine.phase == .disconnected else {
+        guard machine.adoptsSuccessor(), let ready = successor, let connection = ready.connection else {
             return dropSuccessor()
         }
         successor = nil
         attempt = ready.attempt
-        edition = ready.edition
-        machine.connecting()
         use(connection)
     }
 

@@ -25,17 +25,11 @@ final class GatewayLane: ConnectionOwner {
     var connection: (any GatewayConnection)?
     /// Number of the attempt for the lane's connection, made or to be made.
     var attempt = 0
-    /// The edition of the credential with which it is made.
-    var edition: UInt64 = 0
     /// The connection that is to take over.
     var successor: Successor?
-    /// Nothing is written and no connection is opened while this is true. The owner pumps after setting it back.
-    var isHeld = false
     /// The last number given to an attempt.
     private var attempts = 0
     private var isPumping = false
-    /// Something was written since the connection has freed its buffers, its handshake if nothing else.
-    private(set) var keepsBuffers = false
     private var hasWarnedOfAcknowledgements = false
 
     private static let allocator = ByteBufferAllocator()
@@ -71,13 +65,12 @@ final class GatewayLane: ConnectionOwner {
     func pump(now: MonotonicTime) {
         if let connection {
             write(to: connection)
-        } else if !isHeld, machine.wantsConnection(now: now) {
+        } else if machine.wantsConnection(now: now) {
             if let later = owner.mayConnect(attempts > 0 ? .reconnect : .first, now: now) {
                 machine.postpone(until: later)
             } else {
-                machine.connecting()
+                machine.connecting(edition: connector.edition)
                 attempt = nextAttempt()
-                edition = connector.edition
                 connector.connect(self, attempt: attempt)
             }
         }
@@ -85,40 +78,35 @@ final class GatewayLane: ConnectionOwner {
 
     /// Lets time pass: silence settles, waits end, connections grow old.
     func tick(now: MonotonicTime) {
-        restIfWritten()
-        machine.evictSettled(now: now)
-        machine.rest(now: now)
-        if machine.hasNothingPending() {
-            if machine.phase == .open { succeed(now: now) }
-            return
+        if machine.freesBuffers() { connection?.rest() }
+        switch machine.beginTick(now: now) {
+        case .nothing: return
+        case .age: return age(now: now)
+        case .all: break
         }
         if machine.awaitsAcknowledgement, let bytes = connection?.acknowledged {
             machine.acknowledged(streamBytes: bytes, now: now)
         }
-        machine.passQuietNotifications(now: now)
-        if let due = machine.presumesAt, due <= now {
-            report(machine.presume(now: now))
-        }
-        if let due = machine.sentinelGivenUpAt, due <= now, let verdict = machine.giveSentinelUp(now: now) {
-            logger.warning("the gateway did not answer a sentinel in time")
-            tellEnd(.closedHere)
-            finishConnection(verdict)
-            adoptSuccessor()
-        }
-        if machine.isPeerDead(now: now) { abandonPeer(now: now) }
-        succeed(now: now)
-        if machine.waitingCount > 0 || machine.wantsSentinel { pump(now: now) }
+        if let verdict = machine.passSilence(now: now) { report(verdict) }
+        if let due = machine.overdue(now: now) { end(due, now: now) }
+        age(now: now)
+        if machine.wantsPump { pump(now: now) }
     }
 
-    /// Lets the connection free its buffers, once the gateway has what was written: most of hundreds are idle.
-    private func restIfWritten() {
-        guard keepsBuffers, machine.waitingCount == 0, !machine.awaitsAcknowledgement else { return }
-        keepsBuffers = false
-        connection?.rest()
+    /// Ends the connection for which the time has come; the lane goes on over a successor that is ready.
+    func end(_ due: LaneStateMachine.Due, now: MonotonicTime) {
+        switch due {
+        case .sentinelUnanswered: logger.warning("the gateway did not answer a sentinel in time")
+        case .idle: logger.info("closing an idle connection")
+        case .retired: break
+        case .peerDead: return abandonPeer(now: now)
+        }
+        tellEnd(.closedHere)
+        finishConnection(machine.end(due, now: now, random: random()))
+        adoptSuccessor()
     }
 
-    /// Aborts a connection whose peer has acknowledged nothing for too long. The kernel would try for many minutes, and
-    /// an orderly close would wait for an answer.
+    /// Aborts the connection, for an orderly close would wait for an answer.
     private func abandonPeer(now: MonotonicTime) {
         logger.warning(
             "gateway acknowledges nothing",
@@ -131,7 +119,7 @@ final class GatewayLane: ConnectionOwner {
         connector.noteFailure()
         let dead = connection
         connection = nil
-        finishConnection(machine.ended(.peerDead, now: now, random: random()))
+        finishConnection(machine.end(.peerDead, now: now, random: random()))
         dead?.abort()
         adoptSuccessor()
     }
@@ -143,17 +131,22 @@ final class GatewayLane: ConnectionOwner {
         pump(now: now)
     }
 
+    /// Ends the connection when all is settled, and opens no other: the topic does not work.
+    func suspend() {
+        machine.suspend()
+        dropSuccessor()
+    }
+
     /// Closes the connection in order; notifications in flight keep their unknown fate.
     func close() {
-        dropSuccessor()
-        if machine.phase == .open || machine.phase == .connecting {
-            tellEnd(.closedHere)
-            finishConnection(machine.ended(.closedHere, now: now, random: random()))
-        }
+        suspend()
+        guard machine.hasConnection else { return }
+        tellEnd(.closedHere)
+        finishConnection(machine.ended(.closedHere, now: now, random: random()))
     }
 
     /// Releases the connection, which has ended for the machine, and closes it in order.
-    func finishConnection(_ verdict: LaneVerdict) {
+    private func finishConnection(_ verdict: LaneVerdict) {
         let old = connection
         connection = nil
         attempt = nextAttempt()
@@ -168,7 +161,7 @@ final class GatewayLane: ConnectionOwner {
 
     /// The attempt is still wanted and not done.
     func isConnecting(_ attempt: Int) -> Bool {
-        if attempt == self.attempt { return machine.phase == .connecting }
+        if attempt == self.attempt { return machine.isConnecting }
         return attempt == successor?.attempt && successor?.connection == nil
     }
 
@@ -194,8 +187,7 @@ final class GatewayLane: ConnectionOwner {
     /// Goes on over a connection that was just opened.
     func use(_ connection: any GatewayConnection) {
         self.connection = connection
-        keepsBuffers = true
-        machine.opened(now: now, random: random(), edition: edition)
+        machine.opened(now: now, random: random())
         write(to: connection)
     }
 
@@ -254,17 +246,18 @@ final class GatewayLane: ConnectionOwner {
     /// Hands whole TLS records to the channel while it takes them. Then a sentinel, if it is time for one.
     private func write(to connection: any GatewayConnection) {
         // A flush can complete, and a write can fail, before the call returns: one pump at a time.
-        guard !isPumping, !machine.isEnding, !isHeld, owner.mayWrite else { return }
+        guard !isPumping, machine.mayWrite, owner.mayWrite else { return }
         isPumping = true
         defer { isPumping = false }
         let current = attempt
-        while current == attempt, !machine.isEnding, !isHeld, connection.isWritable {
+        while current == attempt, machine.mayWrite, connection.isWritable {
             let start = machine.sentEnd
             if machine.isSorted { owner.sort(self, now: now) }
             // All sorted notifications may have gone elsewhere: then there is nothing to write, and more to sort.
             guard writeGroup(to: connection) || machine.sentEnd > start else { break }
         }
-        if current == attempt, !machine.isEnding, !isHeld, machine.wantsSentinel { writeSentinel(to: connection) }
+        // The machine goes first: the write can bring the answer, or the end.
+        if current == attempt, let sentinel = machine.takeSentinel(now: now) { write(sentinel, to: connection) }
     }
 
     /// Writes and flushes a limited number of records, so that the channel can report in between that it is full. False
@@ -274,7 +267,7 @@ final class GatewayLane: ConnectionOwner {
         var last: ByteBuffer?
         var runs = 0
         let start = machine.sentEnd
-        let first = machine.waitingCount > 0 ? machine.log.entry(at: start).reference : nil
+        let first = machine.firstWaiting
         while runs < RunBuffers.count, let run = machine.nextRun() {
             if let last { connection.write(last) }
             last = buffers.copy(run, at: runs)
@@ -283,7 +276,6 @@ final class GatewayLane: ConnectionOwner {
         guard let last else { return false }
         let end = machine.sentEnd
         let current = attempt
-        keepsBuffers = true
         if let first, end > start { tell(.handedOver(Int(end - start), from: first)) }
         if connection.tellsAcknowledgements {
             connection.writeAndFlush(last, whenFlushed: nil)
@@ -296,20 +288,18 @@ final class GatewayLane: ConnectionOwner {
         return true
     }
 
-    private func writeSentinel(to connection: any GatewayConnection) {
+    /// Writes a sentinel.
+    private func write(_ identifier: UInt32, to connection: any GatewayConnection) {
         var buffer = Self.allocator.buffer(capacity: NotificationFrame.sentinelBytes)
-        let identifier = machine.sentinelIdentifier
         buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: NotificationFrame.sentinelBytes) {
             NotificationFrame.encodeSentinel(identifier: identifier, into: $0)
         }
-        // First the state: the write can bring the answer, or the end.
-        machine.sentinelWritten(now: now)
         connection.writeAndFlush(buffer, whenFlushed: nil)
     }
 
     // MARK: Told to the owner
 
-    func report(_ verdict: LaneVerdict) {
+    private func report(_ verdict: LaneVerdict) {
         let now = now
         owner.settled(verdict, of: self, now: now)
         machine.evictSettled(now: now)

@@ -35,11 +35,6 @@ final class Probation {
 
     /// Ends the sorting after probation, as soon as no late answer can concern the second lane.
     func end(now: MonotonicTime) {
-        guard sorter != nil, lane.machine.isDrained else { return }
-        lane.machine.retire()
-        lane.machine.evictSettled(now: now)
-        guard sorter?.isOver(lane.machine) == true else { return }
-        sorter = nil
-        ownLane.machine.endSorting()
+        if sorter?.end(&ownLane.machine, probation: &lane.machine, now: now) == true { sorter = nil }
     }
 }

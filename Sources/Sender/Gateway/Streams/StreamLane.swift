@@ -137,7 +137,7 @@ final class StreamLane: TopicTransport {
         confirmed = []
     }
 
-    func standsStill(isHeld: Bool, now: MonotonicTime) -> Bool {
+    func standsStill(now: MonotonicTime) -> Bool {
         let isWaiting = queue.waitingCount > 0 && queue.admission != .none && !queue.isResting
         return standstill.observeLane(
             hasWork: queue.inFlightCount > 0 || isWaiting,

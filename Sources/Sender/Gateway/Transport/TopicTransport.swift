@@ -27,10 +27,9 @@ protocol TopicTransport: AnyObject, TopicFlowLanes {
     func hold(_ isHeld: Bool)
     /// Lets time pass.
     func tick(now: MonotonicTime)
-    /// Nothing has settled for too long, though something waits or is in flight. True once per standstill.
-    ///
-    /// - Parameter isHeld: the whole worker holds, which excuses.
-    func standsStill(isHeld: Bool, now: MonotonicTime) -> Bool
+    /// Nothing has settled for too long, though something waits or is in flight. True once per standstill. While all
+    /// of the worker is held, that is excused.
+    func standsStill(now: MonotonicTime) -> Bool
 
     /// The topic works: everything may go.
     func admitAll()
