@@ -4,7 +4,7 @@ import PipelineCore
 
 /// The lanes of one topic over the binary protocol, with those of probation beside them.
 ///
-/// What lanes tell each other stays here; the rest of their events goes to the stage. Bound to the shard's event loop.
+/// Events among lanes stay here; the others go to the stage. Bound to the shard's event loop.
 final class BinaryLanes: TopicTransport {
     private let topic: Topic
     private unowned let stage: any LaneStage
