@@ -82,7 +82,7 @@ struct Fleet: Sendable {
 
     private func gauges(_ fresh: [ProcessRecord]) -> History.Gauges? {
         guard !fresh.isEmpty else { return nil }
-        let workers = fresh.filter { $0.answer?.role == "worker" }
+        let workers = fresh.filter(\.isWorker)
         var gauges = History.Gauges()
         gauges.waitingRecords = PartitionMemory.sum(workers, \.waitingRecords)
         gauges.lagRecords = PartitionMemory.sum(workers, \.lagRecords)
@@ -93,7 +93,7 @@ struct Fleet: Sendable {
     }
 
     private func load(_ fresh: [ProcessRecord], _ view: FleetView) -> Advice.Load {
-        let workers = fresh.filter { $0.answer?.role == "worker" }
+        let workers = fresh.filter(\.isWorker)
         let fiveMinutes = 300 / History.slotSeconds
         return Advice.Load(
             workers: workers.count,
