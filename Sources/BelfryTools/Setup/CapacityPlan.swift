@@ -101,13 +101,7 @@ public struct CapacityPlan: Sendable, Equatable {
     static let keysPerPartition = 4
 
     /// Notifications a second of one key: it lies in one partition, which is the work of one shard.
-    package var keyRate: WorkerRate {
-        let byCPU = Int(Self.utilization * 1e6 / cpuMicroseconds)
-        let byConnections = connectionsPerTopic * connectionRate
-        return byConnections < byCPU
-            ? WorkerRate(notifications: byConnections, bound: .connections)
-            : WorkerRate(notifications: byCPU, bound: .cpu)
-    }
+    package var keyRate: WorkerRate { rate(shards: 1, utilization: Self.utilization) }
 
     /// For `topics.<bundle>.spread` of a bundle that sends everything.
     package var spread: Int { demand.rate <= keyRate.notifications ? 1 : Self.keysPerPartition * partitions }
@@ -144,9 +138,11 @@ public struct CapacityPlan: Sendable, Equatable {
     // MARK: What a worker can do
 
     /// With its whole cores, of one topic.
-    package var workerRate: WorkerRate {
-        let byCPU = Int(Double(demand.shards) * 1e6 / cpuMicroseconds)
-        let byConnections = demand.shards * connectionsPerTopic * connectionRate
+    package var workerRate: WorkerRate { rate(shards: demand.shards, utilization: 1) }
+
+    private func rate(shards: Int, utilization: Double) -> WorkerRate {
+        let byCPU = Int(Double(shards) * utilization * 1e6 / cpuMicroseconds)
+        let byConnections = shards * connectionsPerTopic * connectionRate
         return byConnections < byCPU
             ? WorkerRate(notifications: byConnections, bound: .connections)
             : WorkerRate(notifications: byCPU, bound: .cpu)
