@@ -17,7 +17,12 @@ export NO_COLOR=1
 
 # run NAME ARGUMENTS...
 run() {
-    nice -n "${niceness:-0}" "$bundle" --testing-library swift-testing "${@:2}" 2>&1 | tee "$log-$1.log"
+    local status=0
+    nice -n "${niceness:-0}" "$bundle" --testing-library swift-testing "${@:2}" 2>&1 | tee "$log-$1.log" || status=$?
+    if ((status > 128)); then
+        printf '\nfatal error: the run %s ended by signal %d\n' "$1" $((status - 128)) | tee -a "$log-$1.log"
+    fi
+    return "$status"
 }
 
 result=0
@@ -51,7 +56,8 @@ logs=("${names[@]/#/$log-}")
 logs=("${logs[@]/%/.log}")
 for each in "${logs[@]}"; do
     if ! grep -qE '^[^ ]+ Test run with [1-9][0-9]* test' "$each"; then
-        printf '\n%s: no test has run, or the run has not come to its end\n' "$each"
+        printf '\n%s: no test has run, or the run has not come to its end. It said last:\n' "$each"
+        tail -n 25 "$each" | cut -c -400
         result=1
     fi
 done

@@ -19,7 +19,7 @@ final class ShardBench {
     let eventLoop: EmbeddedEventLoop
     let group: SimulatedMember
     let producer = CollectingProducer()
-    let reader = SimulatedTopic("push.requests", partitions: 8)
+    let reader = SimulatedTopic("push.requests", partitions: 2 * ShardLimits.catchUpPartitions + 1)
     let gateway: MemoryGateway
     let lines = LogLines()
     let shard: WorkerShard
