@@ -49,7 +49,7 @@ RULES = [
         ],
     },
 ]
-FIRES = {"labels": 'ALERTS{alertname="BelfryOld", severity="page", days="7", topic="a.b"}', "value": 1}
+FIRES = {"labels": 'ALERTS{alertname="BelfryOld", severity="page", days="7", app="a.b"}', "value": 1}
 CASES = [{"promql_expr_test": [{"exp_samples": [FIRES]}, {}]}]
 PROMETHEUS = {"scrape_configs": [{"dns_sd_configs": [{"names": ["worker"], "port": 9464}]}]}
 COMPOSE = {

@@ -49,7 +49,7 @@ struct PipelineConfiguration {
         let team = PipelineTransport.team
         return """
             keys: {directory: pki/keys, team: \(team)}
-            topics: {\(topics.map { "\($0): {team: \(team)}" }.joined(separator: ", "))}
+            apps: {\(topics.map { "\($0): {team: \(team)}" }.joined(separator: ", "))}
             """
     }
 }

@@ -26,7 +26,7 @@ package struct CredentialCheck: Sendable {
         for environment in configuration.environments { addTrust(of: environment) }
         let directory = addCertificates(of: configuration, now: now)
         let keys = addKeys(of: configuration)
-        for (bundleID, topic) in configuration.topics.sorted(by: { $0.key < $1.key }) {
+        for (bundleID, topic) in configuration.apps.sorted(by: { $0.key < $1.key }) {
             addMissingKey(of: bundleID, topic, configuration.keys, keys)
         }
         for environment in configuration.environments {
@@ -94,16 +94,16 @@ package struct CredentialCheck: Sendable {
     /// - Parameter keys: nil: they could not be read, which is told already.
     private mutating func addMissingKey(
         of bundleID: String,
-        _ topic: TopicOverrides,
+        _ topic: AppOverrides,
         _ settings: KeySettings,
         _ keys: [ProviderKeyID]?
     ) {
         guard let keys, let team = topic.team ?? (topic.key == nil ? nil : settings.team) else { return }
         if let key = topic.key {
             guard !keys.contains(where: { $0.team == team && $0.key == key }) else { return }
-            add("topics.\(bundleID).key", "there is no usable key \(key) of team \(team) in keys.directory")
+            add("apps.\(bundleID).key", "there is no usable key \(key) of team \(team) in keys.directory")
         } else if !keys.contains(where: { $0.team == team }) {
-            add("topics.\(bundleID).team", "there is no usable key of team \(team) in keys.directory")
+            add("apps.\(bundleID).team", "there is no usable key of team \(team) in keys.directory")
         }
     }
 }

@@ -24,8 +24,8 @@ struct Belfry: AsyncParsableCommand {
                 name: "Tools",
                 subcommands: [
                     PublishCommand.self, RegisterCommand.self, OutcomesCommand.self, DeadLettersCommand.self,
-                    TopicsCommand.self, TokensCommand.self, OffsetsCommand.self, CertificatesCommand.self,
-                    ChannelsCommand.self, ConfigCommand.self, PlanCommand.self,
+                    AppsCommand.self, TokensCommand.self, TopicsCommand.self, OffsetsCommand.self,
+                    CertificatesCommand.self, ChannelsCommand.self, ConfigCommand.self, PlanCommand.self,
                 ]
             ),
             CommandGroup(
@@ -37,10 +37,9 @@ struct Belfry: AsyncParsableCommand {
 
     static func main() async {
         do {
-            if let problem = misspelling(in: CommandLine.arguments.dropFirst()) {
-                throw ToolError.invalidInput([problem])
-            }
-            var command = try parseAsRoot()
+            let words = FormerSpelling.replaced(in: Array(CommandLine.arguments.dropFirst()))
+            if let problem = misspelling(in: words) { throw ToolError.invalidInput([problem]) }
+            var command = try parseAsRoot(words)
             if var asynchronous = command as? any AsyncParsableCommand {
                 try await asynchronous.run()
             } else {

@@ -62,7 +62,7 @@ struct ChannelsCommand: AsyncParsableCommand {
         let (configuration, environment) = try space.load()
         let report = try await ChannelManagement.carryOut(
             order,
-            bundleID: space.topic,
+            bundleID: space.app,
             environment: environment,
             configuration
         )

@@ -16,7 +16,7 @@ struct DeadLettersCommand: AsyncParsableCommand {
         var reason: [String] = []
 
         @Option(help: ArgumentHelp("Only of this bundle ID; may be repeated.", valueName: "bundle"))
-        var topic: [String] = []
+        var app: [String] = []
 
         @Option(help: ArgumentHelp("Only written since: \(PointInTime.forms).", valueName: "time"))
         var since: PointInTime?
@@ -24,7 +24,7 @@ struct DeadLettersCommand: AsyncParsableCommand {
         var filter: DeadLetterFilter {
             var filter = DeadLetterFilter()
             filter.reasons = Set(reason)
-            filter.bundleIDs = Set(topic)
+            filter.bundleIDs = Set(app)
             filter.since = since?.unixMilliseconds
             filter.sinceText = since?.text
             return filter

@@ -13,8 +13,8 @@ struct OffsetsCommand: ParsableCommand {
     /// `belfry offsets show`.
     struct Show: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Print each partition's committed offset, its log, and every topic that is behind.",
-            discussion: "Records to the end are those of all topics. A topic whose record at the cursor is gone, and "
+            abstract: "Print each partition's committed offset, its log, and every app that is behind.",
+            discussion: "Records to the end are those of all apps. An app whose record at the cursor is gone, and "
                 + "that neither a certificate nor the configuration names, is printed as a hash."
         )
 
@@ -31,11 +31,11 @@ struct OffsetsCommand: ParsableCommand {
     /// `belfry offsets set`.
     struct Set: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Change the committed offset of a partition, or the cursor of one topic in it.",
+            abstract: "Change the committed offset of a partition, or the cursor of one app in it.",
             discussion: """
-                No worker may run. --offset moves a partition: topics that are behind the new offset keep their \
-                cursors; all others go on at it, so that going back sends again and going ahead leaves out. --topic \
-                and --cursor move one topic, at most up to the committed offset.
+                No worker may run. --offset moves a partition: apps that are behind the new offset keep their \
+                cursors; all others go on at it, so that going back sends again and going ahead leaves out. --app \
+                and --cursor move one app, at most up to the committed offset.
                 """
         )
 
@@ -45,13 +45,13 @@ struct OffsetsCommand: ParsableCommand {
         @Option(help: ArgumentHelp("The new offset: a number, beginning or end.", valueName: "offset"))
         var offset: Place?
 
-        @Option(help: ArgumentHelp("Change this topic alone.", valueName: "bundle"))
-        var topic: String?
+        @Option(help: ArgumentHelp("Change this app alone.", valueName: "bundle"))
+        var app: String?
 
-        @Option(help: "The topic's environment as its records name it; left out: they name none.")
+        @Option(help: "The app's environment as its records name it; left out: they name none.")
         var environment: String?
 
-        @Option(help: ArgumentHelp("The topic's new cursor: the next offset to send.", valueName: "offset"))
+        @Option(help: ArgumentHelp("The app's new cursor: the next offset to send.", valueName: "offset"))
         var cursor: Int64?
 
         @Flag(help: "Change it without asking.")
@@ -63,11 +63,11 @@ struct OffsetsCommand: ParsableCommand {
         func validate() throws {
             if partition < 0 { throw ValidationError("--partition: 0 and more are allowed") }
             if let cursor, cursor < 0 { throw ValidationError("--cursor: 0 and more are allowed") }
-            if (offset != nil) == (topic != nil) {
-                throw ValidationError("either --offset, or --topic with --cursor, says what to change")
+            if (offset != nil) == (app != nil) {
+                throw ValidationError("either --offset, or --app with --cursor, says what to change")
             }
-            if (topic != nil) != (cursor != nil) { throw ValidationError("--topic and --cursor belong together") }
-            if environment != nil, topic == nil { throw ValidationError("--environment is that of --topic") }
+            if (app != nil) != (cursor != nil) { throw ValidationError("--app and --cursor belong together") }
+            if environment != nil, app == nil { throw ValidationError("--environment is that of --app") }
         }
 
         func run() throws {
@@ -80,7 +80,7 @@ struct OffsetsCommand: ParsableCommand {
         }
 
         private var target: PositionOrder.Target {
-            if let topic, let cursor { return .cursor(cursor, bundleID: topic, environment: environment ?? "") }
+            if let app, let cursor { return .cursor(cursor, bundleID: app, environment: environment ?? "") }
             return offset?.target ?? .beginning
         }
 

@@ -13,7 +13,7 @@ struct OutcomesCommand: AsyncParsableCommand {
     )
 
     @Option(help: ArgumentHelp("Only of this bundle ID; may be repeated.", valueName: "bundle"))
-    var topic: [String] = []
+    var app: [String] = []
 
     @Option(help: ArgumentHelp("Only of this device token; may be repeated.", valueName: "hex"))
     var token: [HexToken] = []
@@ -58,7 +58,7 @@ struct OutcomesCommand: AsyncParsableCommand {
 
     private var view: OutcomeFollower.View {
         var view = OutcomeFollower.View()
-        view.filter.bundleIDs = Set(topic)
+        view.filter.bundleIDs = Set(app)
         view.filter.tokens = Set(token.map(\.bytes))
         view.filter.requestIDs = Set(request)
         view.filter.kinds = Set(kind)

@@ -15,7 +15,7 @@ struct PlanCommand: ParsableCommand {
     var tokens: CountArgument
 
     @Option(help: ArgumentHelp("Bundles, in each environment.", valueName: "n"))
-    var topics: Int
+    var apps: Int
 
     @Option(help: ArgumentHelp("Notifications a second at the busiest time.", valueName: "n"))
     var rate: Int?
@@ -82,11 +82,11 @@ struct PlanCommand: ParsableCommand {
     }
 
     func run() throws {
-        var demand = CapacityDemand(rate: rate ?? 0, tokens: tokens.count, topics: topics)
+        var demand = CapacityDemand(rate: rate ?? 0, tokens: tokens.count, topics: apps)
         if let notifications, let within {
             let seconds = Int(clamping: within.duration.components.seconds)
             let send = CapacityDemand.Send(notifications: notifications.count, seconds: seconds)
-            demand = CapacityDemand(send: send, tokens: tokens.count, topics: topics)
+            demand = CapacityDemand(send: send, tokens: tokens.count, topics: apps)
         }
         demand.transport = transport
         demand.tokensPerRecord = tokensPerRecord

@@ -13,7 +13,7 @@ struct PublishCommand: AsyncParsableCommand {
     )
 
     @Option(help: ArgumentHelp("The bundle ID.", valueName: "bundle"))
-    var topic: String
+    var app: String
 
     @Option(help: ArgumentHelp("The payload.", valueName: "json"))
     var payload: String?
@@ -186,7 +186,7 @@ struct PublishCommand: AsyncParsableCommand {
     func run() async throws {
         let configuration = try kafka.load()
         var order = PublishOrder(
-            bundleID: topic,
+            bundleID: app,
             tokens: channel == nil ? tokens.input(tokenFormat) : .listed([]),
             content: try content(),
             requestID: requestID ?? UUID().uuidString.lowercased()
@@ -204,7 +204,7 @@ struct PublishCommand: AsyncParsableCommand {
         order.format = format
         order.report = report ?? (wait ? .summary : nil)
         if let warning = order.warning { Diagnostics.tell(warning) }
-        if let doubt = BundleDoubt.text(of: topic, configuration) { Diagnostics.tell(doubt) }
+        if let doubt = BundleDoubt.text(of: app, configuration) { Diagnostics.tell(doubt) }
         var publication = OrderPublication(order)
         publication.rate = rate
         publication.checkpoint = checkpoint

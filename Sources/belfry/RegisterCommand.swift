@@ -10,7 +10,7 @@ struct RegisterCommand: AsyncParsableCommand {
     )
 
     @Option(help: ArgumentHelp("The bundle ID.", valueName: "bundle"))
-    var topic: String
+    var app: String
 
     @OptionGroup var tokens: TokenOptions
 
@@ -101,7 +101,7 @@ struct RegisterCommand: AsyncParsableCommand {
     func run() async throws {
         let configuration = try kafka.load()
         let input = file == nil ? tokens.input() : .listed([])
-        var order = RegistrationOrder(bundleID: topic, tokens: input)
+        var order = RegistrationOrder(bundleID: app, tokens: input)
         try order.apply(configuration, environmentName: environment)
         if let spread { order.spread = spread }
         order.registeredAt = registeredAt?.seconds

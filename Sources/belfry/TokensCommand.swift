@@ -14,7 +14,7 @@ struct TokensCommand: AsyncParsableCommand {
     /// A bundle in an environment.
     struct Space: ParsableArguments {
         @Option(help: ArgumentHelp("The bundle ID.", valueName: "bundle"))
-        var topic: String
+        var app: String
 
         @Option(help: "The environment; not needed if one is configured.")
         var environment = ""
@@ -49,7 +49,7 @@ struct TokensCommand: AsyncParsableCommand {
             let report = try WaitNotice.during(inspector.servers) {
                 try inspector.report(
                     environment: environment.name,
-                    bundleID: space.topic,
+                    bundleID: space.app,
                     hexToken: PrintedToken.digits(token)
                 )
             }
@@ -123,7 +123,7 @@ struct TokensCommand: AsyncParsableCommand {
             defer { inspector.close() }
             let report = try TokenForgetting.forget(
                 tokens.input(),
-                bundleID: space.topic,
+                bundleID: space.app,
                 environment: environment,
                 inspector: inspector,
                 through: configuration.kafka
@@ -149,7 +149,7 @@ struct TokensCommand: AsyncParsableCommand {
         let rows = ProgressRows()
         let unreadable = try inspector.walk(
             environment: environment.name,
-            bundleID: space.topic,
+            bundleID: space.app,
             badges: badges
         ) { page, share in
             notice.end()

@@ -7,11 +7,8 @@ import PushTopics
 struct TopicsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "topics",
-        abstract: "Set up the topics of the Kafka contract, and hold single bundles up.",
-        subcommands: [
-            TopicsCreateCommand.self, TopicsPauseCommand.self, TopicsResumeCommand.self, TopicsPaceCommand.self,
-            TopicsDiscardCommand.self, TopicsLeversCommand.self,
-        ]
+        abstract: "Set up the Kafka topics of the contract.",
+        subcommands: [TopicsCreateCommand.self]
     )
 }
 
@@ -19,7 +16,7 @@ struct TopicsCommand: AsyncParsableCommand {
 struct TopicsCreateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "create",
-        abstract: "Create the topics that do not exist yet.",
+        abstract: "Create the Kafka topics that do not exist yet.",
         discussion: """
             push.tombstones and push.controls are compacted; their records and those of push.registrations have the \
             broker's time (message.timestamp.type=LogAppendTime). push.controls gets one partition. Topics that exist \

@@ -33,7 +33,7 @@ struct IsolationConfigurationTests {
         let configuration = try load(.binary)
         #expect(gateways(configuration) == ["healthy": ["127.0.0.1:1"], "sick": ["127.0.0.1:2"]])
         #expect(configuration.environments.allSatisfy { $0.transport == .binary })
-        #expect(configuration.keys.directory == nil && configuration.topics.isEmpty)
+        #expect(configuration.keys.directory == nil && configuration.apps.isEmpty)
         #expect(configuration.worker.maxUncommitted == 2000 && configuration.worker.requestTimeout == .seconds(2))
     }
 
@@ -46,7 +46,7 @@ struct IsolationConfigurationTests {
         for configuration in [apart, together] {
             #expect(configuration.environments.allSatisfy { $0.transport == .http2 })
             #expect(configuration.keys.directory == "/dir/pki/keys")
-            let teams = configuration.topics.mapValues(\.team)
+            let teams = configuration.apps.mapValues(\.team)
             let team = try #require(configuration.keys.team)
             #expect(teams == [IsolationConfiguration.healthy: team, IsolationConfiguration.sick: team])
         }

@@ -57,7 +57,7 @@ struct ReportTests {
     func sections() {
         var configuration = configuration(spread: nil)
         #expect(configuration.yaml.contains("\noutcomes: failures\n"))
-        #expect(!configuration.yaml.contains("topics:"))
+        #expect(!configuration.yaml.contains("apps:"))
         #expect(!configuration.yaml.contains("operations:"))
         configuration.outcomes = "all"
         configuration.operationsPort = 7

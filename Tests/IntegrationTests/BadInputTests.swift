@@ -23,7 +23,7 @@ extension IntegrationTests {
             try await withPipeline { options in
                 // One partition: any harm of a bad record to its successors would show.
                 options.partitions = 1
-                options.configuration = "topics: {\(news): {spread: \(Self.spread)}}"
+                options.configuration = "apps: {\(news): {spread: \(Self.spread)}}"
             } _: { pipeline, kafka in
                 let follower = try TopicFollower(
                     brokers: pipeline.brokers,

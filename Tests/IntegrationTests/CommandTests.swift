@@ -107,7 +107,7 @@ extension IntegrationTests {
                     "register",
                     "--brokers",
                     pipeline.brokers,
-                    "--topic",
+                    "--app",
                     news,
                     "--token-file",
                     file,
@@ -118,7 +118,7 @@ extension IntegrationTests {
                     "publish",
                     "--config",
                     config,
-                    "--topic",
+                    "--app",
                     news,
                     "--token-file",
                     file,
@@ -157,7 +157,7 @@ extension IntegrationTests {
                 let belfry = try belfryExecutable()
                 let script = #"""
                     "$0" sandbox tokens --pki "$1" --topic com.example.news --count 5 |
-                        "$0" publish --brokers "$2" --topic com.example.news --payload "$3"
+                        "$0" publish --brokers "$2" --app com.example.news --payload "$3"
                     """#
                 func publish(_ payload: String) throws -> ChildProcess {
                     try ChildProcess(

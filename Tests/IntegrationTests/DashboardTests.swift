@@ -70,7 +70,7 @@ extension IntegrationTests {
             _ prometheus: PrometheusServer
         ) async throws {
             let values = [
-                "job": "belfry.*", "topic": news, "environment": ".+", "__rate_interval": "1m", "datasource": "",
+                "job": "belfry.*", "app": news, "environment": ".+", "__rate_interval": "1m", "datasource": "",
             ]
             var count = 0
             for (file, dashboard) in dashboards.sorted(by: { $0.key < $1.key }) {

@@ -40,7 +40,7 @@ extension IntegrationTests {
                     "publish",
                     "--config",
                     pipeline.configurationFile,
-                    "--topic",
+                    "--app",
                     news,
                     "--token",
                     token,

@@ -22,7 +22,7 @@ struct HarvesterWatch {
     }
 
     func sample(_ name: String, _ topic: String, _ more: String = "") async throws -> Int {
-        Int(try await operations.metrics()["\(name){topic=\"\(topic)\",environment=\"sandbox\"\(more)}"] ?? 0)
+        Int(try await operations.metrics()["\(name){app=\"\(topic)\",environment=\"sandbox\"\(more)}"] ?? 0)
     }
 
     /// Tuples of all topics that it has applied.

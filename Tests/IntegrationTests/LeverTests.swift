@@ -31,7 +31,7 @@ extension IntegrationTests {
                     )
                 }
                 func pull(_ lever: String, _ options: String...) throws {
-                    let command = ["topics", lever, Self.sport, "--config", pipeline.configurationFile] + options
+                    let command = ["apps", lever, Self.sport, "--config", pipeline.configurationFile] + options
                     try pipeline.run(command)
                 }
                 let first = try pipeline.startWorker()

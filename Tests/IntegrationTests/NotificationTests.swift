@@ -44,7 +44,7 @@ extension IntegrationTests {
                         "register",
                         "--config",
                         pipeline.configurationFile,
-                        "--topic",
+                        "--app",
                         news,
                         "--token",
                         hex,

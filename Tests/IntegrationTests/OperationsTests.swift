@@ -20,13 +20,13 @@ extension IntegrationTests {
                 let samples = try await operations.metrics()
                 #expect(samples["belfry_notifications_total"] == 10)
                 #expect(samples["belfry_outcomes_total{kind=\"rejected\"}"] == 1)
-                let topic = "topic=\"\(news)\",environment=\"sandbox\""
-                #expect(samples["belfry_error_responses_total{\(topic),status=\"8\"}"] == 1)
-                #expect(samples["belfry_disconnects_total{\(topic),reason=\"error-response\"}"] == 1)
-                #expect(samples["belfry_connects_total{\(topic)}"] == 2, "one more after the error response")
-                #expect(samples["belfry_in_flight_notifications{\(topic)}"] == 0)
+                let labels = "app=\"\(news)\",environment=\"sandbox\""
+                #expect(samples["belfry_error_responses_total{\(labels),status=\"8\"}"] == 1)
+                #expect(samples["belfry_disconnects_total{\(labels),reason=\"error-response\"}"] == 1)
+                #expect(samples["belfry_connects_total{\(labels)}"] == 2, "one more after the error response")
+                #expect(samples["belfry_in_flight_notifications{\(labels)}"] == 0)
                 #expect(samples["belfry_oldest_unconfirmed_age_seconds"] == 0, "all have their outcome")
-                let days = try #require(samples["belfry_certificate_expiry_timestamp_seconds{\(topic)}"])
+                let days = try #require(samples["belfry_certificate_expiry_timestamp_seconds{\(labels)}"])
                 #expect(days > Date().timeIntervalSince1970)
                 #expect(try await operations.readiness() == (200, .init(ready: true, obstacles: [])))
 
@@ -57,7 +57,7 @@ extension IntegrationTests {
                 try kafka.waitForOutcomes()
                 #expect(kafka.places.last?.partition == 1 - right)
                 #expect(kafka.books.claimed == 4)
-                let sample = "belfry_misplaced_records_total{topic=\"\(news)\",environment=\"sandbox\"}"
+                let sample = "belfry_misplaced_records_total{app=\"\(news)\",environment=\"sandbox\"}"
                 try await kafka.waitUntil("the record to be counted and told") {
                     try await operations.metrics()[sample] == 1 && worker.log.contains("another partitioner?")
                 }

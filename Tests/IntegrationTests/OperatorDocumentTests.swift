@@ -162,17 +162,17 @@ private final class Session {
     }
 
     func setLevers() throws {
-        #expect(try type("belfry topics pause").first == "\(news) in sandbox: paused")
-        let discarded = try type("belfry topics discard")
+        #expect(try type("belfry apps pause").first == "\(news) in sandbox: paused")
+        let discarded = try type("belfry apps discard")
         let told = ", for requests that lie in 4 partitions now; publishers' clocks may be 5 minutes ahead"
         #expect(discarded.contains { $0.hasSuffix(told) }, "\(discarded)")
-        let levers = try type("belfry topics levers")
+        let levers = try type("belfry apps levers")
         #expect(levers.count == 2 && levers.allSatisfy { $0.contains("  \(news)  sandbox  ") }, "\(levers)")
         #expect(levers.last?.hasSuffix("  sandbox  paused  the wrong text") == true, "\(levers)")
-        #expect(try type("belfry topics resume").first == "\(news) in sandbox: not paused")
-        #expect(try type("belfry topics pace").first == "\(news) in sandbox: at most 500/s")
-        #expect(try type("belfry topics pace").first == "\(news) in sandbox: no pace")
-        #expect(try type("belfry topics levers", again: true).count == 1)
+        #expect(try type("belfry apps resume").first == "\(news) in sandbox: not paused")
+        #expect(try type("belfry apps pace").first == "\(news) in sandbox: at most 500/s")
+        #expect(try type("belfry apps pace").first == "\(news) in sandbox: no pace")
+        #expect(try type("belfry apps levers", again: true).count == 1)
     }
 
     func manageChannels() throws {
@@ -191,10 +191,10 @@ private final class Session {
     }
 
     func manageTokens() throws {
-        try type("belfry register --topic \(news) --file")
-        try type("belfry register --topic \(news) --token NEW --replaces OLD")
-        try type("belfry register --topic \(news) --token HEX --describe")
-        let show = "belfry tokens show --config belfry.yaml --topic \(news) --token"
+        try type("belfry register --app \(news) --file")
+        try type("belfry register --app \(news) --token NEW --replaces OLD")
+        try type("belfry register --app \(news) --token HEX --describe")
+        let show = "belfry tokens show --config belfry.yaml --app \(news) --token"
         try shell.paste("until \(show) \(registered) | grep -q pt-BR; do sleep 0.1; done 2> /dev/null")
         try shell.paste("until \(show) \(replacing); do sleep 0.1; done > /dev/null 2>&1")
         let shown = try type("belfry tokens show")
@@ -221,7 +221,7 @@ private final class Session {
         #expect(try shell.paste("redis-cli -p \(redisPort) --scan --pattern '[ktn]*'") == [])
         try type("belfry registrar --config", behind: " 2> typed-registrar.log &", again: true)
         try type("belfry register --config")
-        let show = "belfry tokens show --config belfry.yaml --topic \(news) --token \(replacing)"
+        let show = "belfry tokens show --config belfry.yaml --app \(news) --token \(replacing)"
         try shell.paste("until \(show); do sleep 0.1; done > /dev/null 2>&1")
         let time = try #require(times.first?.split(separator: ",").dropFirst().first)
         #expect(try shell.paste(show).contains("registered at: \(time)"))

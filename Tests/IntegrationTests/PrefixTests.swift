@@ -111,11 +111,11 @@ extension IntegrationTests {
                 try harvester.waitForLogLine(with: "partitions assigned", "one.push.feedback", within: patience)
                 let token = try #require(try pipeline.tokens(of: news, first: 0, count: 1).first)
                 let hex = Hex.encode(token)
-                _ = try one.run("register", "--topic", news, "--token", hex)
+                _ = try one.run("register", "--app", news, "--token", hex)
                 let client = try PipelineClient(brokers: pipeline.brokers, prefix: one.prefix)
                 defer { client.close() }
                 try client.wait(for: "the registration") {
-                    try one.run("tokens", "list", "--topic", news) == [hex]
+                    try one.run("tokens", "list", "--app", news) == [hex]
                 }
             }
         }

@@ -132,7 +132,7 @@ extension IntegrationTests {
                     "delete",
                     "--config",
                     run.pipeline.configurationFile,
-                    "--topic",
+                    "--app",
                     news,
                     "--channel",
                     channel
@@ -221,7 +221,7 @@ private final class ProviderAPIRun {
             "create",
             "--config",
             pipeline.configurationFile,
-            "--topic",
+            "--app",
             news,
             "--store-messages"
         )

@@ -19,7 +19,7 @@ extension IntegrationTests {
                 #expect(listed.code == 0)
                 try listed.lines.joined(separator: "\n").write(toFile: file, atomically: true, encoding: .utf8)
                 let words = [
-                    "publish", "--config", pipeline.configurationFile, "--topic", news, "--token-file", file,
+                    "publish", "--config", pipeline.configurationFile, "--app", news, "--token-file", file,
                     "--payload", #"{"aps":{"alert":"Hello"}}"#, "--wait", "--json",
                 ]
                 let accepted = try Self.run(words, in: pipeline.directory)
@@ -43,7 +43,7 @@ extension IntegrationTests {
             let tokens = (0..<700).map { _ in random.bytes(32) }
             try Data(tokens.joined()).write(to: URL(fileURLWithPath: "\(directory)/tokens"))
             let words = [
-                "publish", "--brokers", broker.bootstrapServers, "--topic", news, "--token-file", "\(directory)/tokens",
+                "publish", "--brokers", broker.bootstrapServers, "--app", news, "--token-file", "\(directory)/tokens",
                 "--token-format", "packed", "--payload", #"{"aps":{}}"#, "--checkpoint", "\(directory)/checkpoint",
             ]
             let reader = try KafkaTopicReader(

@@ -56,10 +56,10 @@ extension IntegrationTests {
                 let published = kafka.books.count(.presumed)
                 try kafka.publish([try records.record(to: [records.tokens[1]])])
                 try await kafka.wait(for: "the gateway", at: pipeline.sandbox) { $0.accepted == 2 }
-                let topic = "topic=\"\(news)\",environment=\"sandbox\""
+                let labels = "app=\"\(news)\",environment=\"sandbox\""
                 let presumed = "belfry_outcomes_total{kind=\"presumed\"}"
                 try await kafka.waitUntil("both outcomes") { try await operations.metrics()[presumed] == 2 }
-                #expect(try await operations.metrics()["belfry_connects_total{\(topic)}"] == 1)
+                #expect(try await operations.metrics()["belfry_connects_total{\(labels)}"] == 1)
                 #expect(kafka.books.count(.presumed) == published)
 
                 try replace("outcomes: failures", by: "outcomes: some", in: pipeline)
@@ -88,7 +88,7 @@ extension IntegrationTests {
                 try replace("harvester: {interval: 1s,", by: "harvester: {interval: 1h,", in: pipeline)
                 let harvester = try pipeline.startHarvester()
                 let operations = try OperationsClient(of: harvester, kafka)
-                let readings = "belfry_feedback_readings_total{topic=\"\(news)\",environment=\"sandbox\"}"
+                let readings = "belfry_feedback_readings_total{app=\"\(news)\",environment=\"sandbox\"}"
                 try await kafka.waitUntil("the first reading") { try await operations.metrics()[readings] == 1 }
                 try replace("harvester: {interval: 1h,", by: "harvester: {interval: 1s,", in: pipeline)
                 try reload(harvester, kafka)

@@ -49,7 +49,7 @@ extension IntegrationTests {
                 try (tokens.map { "\($0),1700000000,de" }.joined(separator: "\n") + "\nnonsense\n")
                     .write(toFile: file, atomically: true, encoding: .utf8)
                 let register = [
-                    "register", "--brokers", pipeline.brokers, "--topic", news, "--file", file, "--spread", "16",
+                    "register", "--brokers", pipeline.brokers, "--app", news, "--file", file, "--spread", "16",
                 ]
                 let first = try start("register", pipeline, register)
                 // Killed as soon as it says that it has come somewhere, wherever it is by then; or it was quicker.
@@ -64,7 +64,7 @@ extension IntegrationTests {
                     "register",
                     "--brokers",
                     pipeline.brokers,
-                    "--topic",
+                    "--app",
                     news,
                     "--file",
                     file,
@@ -80,7 +80,7 @@ extension IntegrationTests {
                 let inspector = try TokenInspector(redisURL: pipeline.redisURL)
                 defer { inspector.close() }
                 try kafka.wait(for: "registrations") { try inspector.count().registered == 30_000 }
-                let list = try start("list", pipeline, ["tokens", "list", "--topic", news] + config)
+                let list = try start("list", pipeline, ["tokens", "list", "--app", news] + config)
                 defer { list.kill() }
                 var listed: [String] = []
                 while let line = try? list.nextLine(within: patience) { listed.append(line) }
@@ -89,20 +89,20 @@ extension IntegrationTests {
                 #expect(Set(listed) == Set(tokens))
 
                 let token = tokens[7]
-                let forget = ["tokens", "forget", "--topic", news, "--token", token, "--json"] + config
+                let forget = ["tokens", "forget", "--app", news, "--token", token, "--json"] + config
                 for known in [1, 0] {
                     let child = try start("forget", pipeline, forget)
                     defer { child.kill() }
                     #expect(try child.nextLine(within: patience).contains(#""tokens":1,"known":\#(known)"#))
                     #expect(try child.wait(within: patience) == 0)
                 }
-                let show = try run(pipeline, "tokens", "show", "--topic", news, "--token", token, config[0], config[1])
+                let show = try run(pipeline, "tokens", "show", "--app", news, "--token", token, config[0], config[1])
                 #expect(show.code == 1)
                 let few = try run(
                     pipeline,
                     "tokens",
                     "list",
-                    "--topic",
+                    "--app",
                     news,
                     "--limit",
                     "3",
@@ -116,10 +116,10 @@ extension IntegrationTests {
                 let registered = #""state":"alive","registered_at":"2023-11-14T22:13:20.000Z""#
                 #expect(few.lines.allSatisfy { $0.contains(registered) })
                 #expect(
-                    try run(pipeline, "tokens", "list", "--topic", news, "--state", "dead", config[0], config[1]).lines
+                    try run(pipeline, "tokens", "list", "--app", news, "--state", "dead", config[0], config[1]).lines
                         .isEmpty
                 )
-                let export = try run(pipeline, "tokens", "export", "--topic", news, config[0], config[1])
+                let export = try run(pipeline, "tokens", "export", "--app", news, config[0], config[1])
                 #expect(export.code == 0 && export.lines.count == 29_999)
                 #expect(export.lines.allSatisfy { $0.contains(#""locale":"de""#) })
                 #expect(!export.lines.contains { $0.contains(token) })
@@ -132,7 +132,7 @@ extension IntegrationTests {
                 try pipeline.startRegistrar()
                 var random = SeededGenerator(seed: 2)
                 let (old, new) = (Self.token(&random), Self.token(&random))
-                let common = ["--brokers", pipeline.brokers, "--topic", news]
+                let common = ["--brokers", pipeline.brokers, "--app", news]
                 func register(_ arguments: String...) throws {
                     let child = try start("register", pipeline, ["register"] + common + arguments)
                     defer { child.kill() }

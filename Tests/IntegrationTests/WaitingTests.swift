@@ -28,7 +28,7 @@ extension IntegrationTests {
         }
 
         private static let redis = "Redis at \(nobody)"
-        private static let app = "--topic \(news)"
+        private static let app = "--app \(news)"
         private static let channels = "\(app) --config DIR/belfry.yaml"
         /// A port stands behind it.
         private static let service = "the management of channels at 127.0.0.1:"
@@ -39,11 +39,11 @@ extension IntegrationTests {
             Command("dead-letters show 0@0 --brokers \(nobody)"),
             Command("dead-letters replay --brokers \(nobody)"),
             Command("topics create --brokers \(nobody)"),
-            Command("topics pause \(news)"),
-            Command("topics resume \(news)"),
-            Command("topics pace \(news) --rate 1"),
-            Command("topics discard \(news) --before now"),
-            Command("topics levers --brokers \(nobody)"),
+            Command("apps pause \(news)"),
+            Command("apps resume \(news)"),
+            Command("apps pace \(news) --rate 1"),
+            Command("apps discard \(news) --before now"),
+            Command("apps levers --brokers \(nobody)"),
             Command("offsets show --brokers \(nobody)"),
             Command("offsets set --partition 0 --offset end --brokers \(nobody)"),
             Command("register --brokers \(nobody) \(app) --token \(token)"),
@@ -132,7 +132,7 @@ extension IntegrationTests {
                     "publish",
                     executable: try belfryExecutable(),
                     arguments: [
-                        "publish", "--brokers", Self.nobody, "--topic", news, "--payload", #"{"aps":{}}"#,
+                        "publish", "--brokers", Self.nobody, "--app", news, "--payload", #"{"aps":{}}"#,
                         "--token-format", format,
                     ],
                     logFile: directory + "/publish.log",
@@ -160,7 +160,7 @@ extension IntegrationTests {
                     "publish",
                     executable: try belfryExecutable(),
                     arguments: [
-                        "publish", "--brokers", try #require(ready["brokers"]), "--topic", news, "--token", Self.token,
+                        "publish", "--brokers", try #require(ready["brokers"]), "--app", news, "--token", Self.token,
                         "--payload", #"{"aps":{}}"#, "--wait",
                     ],
                     logFile: directory + "/publish.log"
@@ -200,7 +200,7 @@ extension IntegrationTests {
                     "register",
                     executable: try belfryExecutable(),
                     arguments: [
-                        "register", "--brokers", Self.nobody, "--topic", news, "--file", directory + "/tokens.csv",
+                        "register", "--brokers", Self.nobody, "--app", news, "--file", directory + "/tokens.csv",
                     ],
                     logFile: directory + "/register.log"
                 )

@@ -34,7 +34,7 @@ struct PipelineConfigurationTests {
         #expect(configuration.certificates.directory == "/dir/pki")
         #expect(configuration.keys.directory == "/dir/pki/keys")
         #expect(configuration.keys.team == PipelineTransport.team)
-        let teams = configuration.topics.mapValues(\.team)
+        let teams = configuration.apps.mapValues(\.team)
         #expect(teams == ["com.example.news": "BELFRYTEAM", "com.example.weather": "BELFRYTEAM"])
     }
 
@@ -44,7 +44,7 @@ struct PipelineConfigurationTests {
         let configuration = try Self.load(.binary)
         #expect(configuration.environments.map(\.transport) == [.binary])
         #expect(configuration.environments.first?.channels == nil)
-        #expect(configuration.keys.directory == nil && configuration.topics.isEmpty)
+        #expect(configuration.keys.directory == nil && configuration.apps.isEmpty)
     }
 
     @Test("A topic alone uses the key; there is one with a certificate as soon as there are two")

@@ -38,12 +38,12 @@ import Testing
         let found = try findings(
             """
             environments: {sandbox: {gateways: a}, today: {gateways: a, transport: http2}}
-            topics: {a.b: {key: KEY1}, a.c: {key: KEY2}, a.d: {team: OTHER}}
+            apps: {a.b: {key: KEY1}, a.c: {key: KEY2}, a.d: {team: OTHER}}
             \(keys)
             """
         )
         let faults = found.filter { $0.verdict == .fault }.map(\.key)
-        #expect(faults == ["topics.a.c.key", "topics.a.d.team", "environments.sandbox"], "\(found)")
+        #expect(faults == ["apps.a.c.key", "apps.a.d.team", "environments.sandbox"], "\(found)")
     }
 
     @Test("A file that is broken is a fault of the key that names its place")

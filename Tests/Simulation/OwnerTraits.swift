@@ -42,7 +42,7 @@ struct OwnerTraits: Sendable {
     func changed(_ configuration: BelfryConfiguration) -> BelfryConfiguration {
         var changed = configuration
         changed.environments.removeAll { !environments.contains($0.name) }
-        if !knowsSpread { changed.topics = changed.topics.mapValues { $0.withoutSpread } }
+        if !knowsSpread { changed.apps = changed.apps.mapValues { $0.withoutSpread } }
         if let lanes { changed.worker.connectionsPerTopic = min(lanes, changed.worker.connectionsPerTopic) }
         return changed
     }
@@ -83,7 +83,7 @@ struct OwnerTraits: Sendable {
     }
 }
 
-extension TopicOverrides {
+extension AppOverrides {
     fileprivate var withoutSpread: Self {
         var changed = self
         changed.spread = nil

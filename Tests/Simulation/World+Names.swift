@@ -299,9 +299,9 @@ extension World {
         configuration.worker.commitPatience = .nanoseconds(Int64(Auditor.commitPatience))
         if options.isSpread {
             for bundle in bundles {
-                var topic = TopicOverrides()
+                var topic = AppOverrides()
                 topic.spread = 2
-                configuration.topics[bundle] = topic
+                configuration.apps[bundle] = topic
             }
         }
         if options.memoryBytes > 0 {

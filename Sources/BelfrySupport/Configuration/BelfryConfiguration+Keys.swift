@@ -11,7 +11,7 @@ extension BelfryConfiguration {
         Key("kafka.brokers", \.kafka.brokers, KafkaSettings.brokersRule) { "addresses of the brokers" },
         Key("kafka.prefix", \.kafka.prefix, KafkaSettings.prefixRule) {
             """
-            stands before the names of all Kafka topics and consumer groups, so that \
+            precedes the names of all Kafka topics and consumer groups, so that \
             [installations share a cluster](OPERATE.md#several-installations-on-one-cluster)
             """
         },
@@ -26,7 +26,7 @@ extension BelfryConfiguration {
         Key("kafka.commit-metadata", \.kafka.commitMetadataBytes, .integer(KafkaSettings.commitMetadataRange)) {
             """
             most bytes of metadata beside a committed offset; no more than the brokers' `offset.metadata.max.bytes`, \
-            which refuse the commit otherwise. A worker names lagging topics there, 15 bytes each \
+            which refuse the commit otherwise. A worker names lagging apps there, 15 bytes each \
             (`belfry_commit_unnamed_topics`): raise both where more than some 250 lag at once
             """
         },
@@ -78,7 +78,7 @@ extension BelfryConfiguration {
         },
         Key("redis.when-away", \.redis.whenAway, .choice) {
             """
-            while Redis does not answer: `wait` sends nothing of topics that need it, and others go on after two \
+            while Redis does not answer: `wait` sends nothing of apps that need it, and others go on after two \
             seconds; `send` goes on without token state, and outcomes say so (`without_token_state`): dead tokens are \
             sent to, repetitions not found; tombstones wait for Redis
             """
@@ -99,7 +99,7 @@ extension BelfryConfiguration {
             "see [Provider keys](RUN.md#provider-keys); left out, there are none"
         },
         Key("keys.team", \.keys.team, .optional(.providerID)) {
-            "team of the keys directly in the directory, and of the topics that name no team"
+            "team of the keys directly in the directory, and of the apps that name no team"
         },
     ]
 

@@ -21,7 +21,7 @@ extension BelfryConfiguration {
         worker.commitPatience = WorkerSettings.commitPatience(session: kafka.sessionTimeout)
         read("worker", of: root) { $0.worker.check($1, session: $0.kafka.sessionTimeout) }
         for section in ["registrar", "harvester", "retention"] { read(section, of: root) }
-        topics = Self.topics(in: root.section("topics"), keys: keys)
+        apps = Self.apps(in: root.section("apps"), keys: keys)
         for key in Self.keys where key.path == "outcomes" { key.read(root, &self) }
         for section in ["operations", "log"] { read(section, of: root) }
     }
@@ -55,15 +55,15 @@ extension BelfryConfiguration {
         }
     }
 
-    private static func topics(in section: ConfigurationSection, keys: KeySettings) -> [String: TopicOverrides] {
-        var topics: [String: TopicOverrides] = [:]
+    private static func apps(in section: ConfigurationSection, keys: KeySettings) -> [String: AppOverrides] {
+        var apps: [String: AppOverrides] = [:]
         for bundleID in section.names {
             if let error = RecordKey.problem(inBundleID: bundleID) {
                 section.refuse(bundleID, found: error, allowed: "a bundle ID")
             }
-            topics[bundleID] = TopicOverrides(reading: section.section(bundleID), keys: keys)
+            apps[bundleID] = AppOverrides(reading: section.section(bundleID), keys: keys)
         }
-        return topics
+        return apps
     }
 
     static func readKafkaProperties(_ section: ConfigurationSection, _ settings: inout BelfryConfiguration) {

@@ -20,7 +20,7 @@ extension BelfryConfiguration {
         Key("worker.connections-per-topic", \.worker.connectionsPerTopic, .integer(1...256)) {
             """
             most connections per shard, environment and bundle; opened when there is something to send. Over HTTP/2 \
-            the topics that share a provider key share its connections
+            the apps that share a provider key share its connections
             """
         },
         Key(
@@ -44,7 +44,7 @@ extension BelfryConfiguration {
             \.worker.maxUncommitted,
             .integer(1...100_000_000),
             counts: "at once; what was taken in stays"
-        ) { "notifications of a topic that may be taken in from one partition and not be behind its cursor" },
+        ) { "notifications of an app that may be taken in from one partition and not be behind its cursor" },
         Key("worker.in-flight-per-connection", \.worker.inFlightPerConnection, .integer(1...16_777_216)) {
             "notifications handed to a connection and not settled"
         },
@@ -100,7 +100,7 @@ extension BelfryConfiguration {
         ) {
             """
             connections that the process opens again in any minute, half of them at once, shared fairly between the \
-            topics that wait; a topic's first connections are paced instead (20 a second)
+            apps that wait; an app's first connections are paced instead (20 a second)
             """
         },
         Key(
@@ -110,8 +110,8 @@ extension BelfryConfiguration {
             counts: "at once: the latest answers are judged anew"
         ) {
             """
-            if more than this share of a topic's latest answers call the token invalid, the gateway is doubted: the \
-            topic is stopped and probed, no tombstone is written
+            if more than this share of an app's latest answers call the token invalid, the gateway is doubted: the \
+            app is stopped and probed, no tombstone is written
             """
         },
         Key(
@@ -119,22 +119,22 @@ extension BelfryConfiguration {
             \.worker.invalidTokenSample,
             .integer(1...1_000_000),
             counts: "at once: the latest answers are judged anew"
-        ) { "of how many of a topic's latest answers `worker.invalid-token-share` is taken" },
+        ) { "of how many of an app's latest answers `worker.invalid-token-share` is taken" },
         Key("worker.park-after", \.worker.parkAfter, .duration(.seconds(1)...(.seconds(86_400))), counts: "at once") {
-            "how long a topic's notifications may wait without any going through before the topic is stopped and probed"
+            "how long an app's notifications may wait without any going through before the app is stopped and probed"
         },
         Key(
             "worker.park-probe-base",
             \.worker.parkProbeBase,
             .duration(.milliseconds(100)...(.seconds(3600))),
             counts: "for waits that begin from then on"
-        ) { "the longest first wait before a stopped topic is probed, at most the cap" },
+        ) { "the longest first wait before a stopped app is probed, at most the cap" },
         Key(
             "worker.park-probe-cap",
             \.worker.parkProbeCap,
             .duration(.seconds(1)...(.seconds(86_400))),
             counts: "for waits that begin from then on"
-        ) { "the longest wait between two probes of a stopped topic" },
+        ) { "the longest wait between two probes of a stopped app" },
         Key("worker.certificate-grace", \.worker.certificateGrace, .duration(.seconds(1)...(.seconds(30 * 86_400)))) {
             """
             how long the group waits for the certificate of a bundle that has records; Redis keeps since when it is \
@@ -215,7 +215,7 @@ extension BelfryConfiguration {
             counts: "at once; what was taken in stays"
         ) {
             """
-            most bytes of one shard for records and notifications that are not done. A topic may hold as much as is \
+            most bytes of one shard for records and notifications that are not done. An app may hold as much as is \
             free: one alone takes half
             """
         },
@@ -224,7 +224,7 @@ extension BelfryConfiguration {
             \.worker.topicMemoryBytes,
             .integer(memoryBytes),
             counts: "at once; what was taken in stays"
-        ) { "most bytes of one shard for those of one topic" },
+        ) { "most bytes of one shard for those of one app" },
         Key(
             "worker.stop-timeout",
             \.worker.stopTimeout,

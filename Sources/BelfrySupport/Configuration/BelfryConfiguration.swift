@@ -15,8 +15,8 @@ public struct BelfryConfiguration: Sendable, Equatable {
     public var registrar = RegistrarSettings()
     public var harvester = HarvesterSettings()
     public var retention = RetentionSettings()
-    /// The file's settings of single topics, by bundle ID.
-    public var topics: [String: TopicOverrides] = [:]
+    /// The settings of single apps, by bundle ID.
+    public var apps: [String: AppOverrides] = [:]
     /// Outcomes that are published; counters always count all.
     public var outcomes = OutcomeSelection.failures
     public var operations = OperationsSettings()
@@ -38,7 +38,7 @@ public struct BelfryConfiguration: Sendable, Equatable {
     /// Settings that hold for `bundleID` in `environment`. Its own where it has some, else those of the worker and of
     /// the environment.
     public func topic(_ bundleID: String, in environment: EnvironmentSettings) -> TopicSettings {
-        let overrides = topics[bundleID]
+        let overrides = apps[bundleID]
         return TopicSettings(
             unknownFate: overrides?.unknownFate ?? worker.unknownFate,
             spread: overrides?.spread,
@@ -105,7 +105,7 @@ public struct KeySettings: Sendable, Equatable {
 }
 
 /// The file's settings of one topic; nil: not set.
-public struct TopicOverrides: Sendable, Equatable {
+public struct AppOverrides: Sendable, Equatable {
     public var unknownFate: UnknownFatePolicy?
     /// Over how many keys `<bundle>#<shard>` requests are spread, at least 1.
     public var spread: UInt32?
@@ -129,7 +129,7 @@ public struct TopicSettings: Sendable, Equatable {
     public let payload: PayloadSizeRule
     /// See ``WorkerSettings/coalescingWindow``.
     public let coalescingWindow: Duration
-    /// See ``TopicOverrides/sensitiveData``.
+    /// See ``AppOverrides/sensitiveData``.
     public let sensitiveData: SensitiveDataPolicy
 }
 

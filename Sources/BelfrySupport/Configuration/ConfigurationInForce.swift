@@ -34,7 +34,7 @@ package struct ConfigurationInForce: Sendable {
         let other = inspection.configuration
         let all = settings.map(\.key) + keys.filter { read[$0] == nil }
         var changes = all.compactMap { change(of: $0, to: read[$0] ?? .shown(nil), in: other) }
-        if sections.contains("topics") { changes += changedNames(in: other, besides: changes) }
+        if sections.contains("apps") { changes += changedNames(in: other, besides: changes) }
         configuration = ConfigurationKeys.apply(other, to: configuration, in: sections)
         for change in changes where change.isApplied { values[change.key] = change.new }
         keys = all
@@ -62,9 +62,9 @@ package struct ConfigurationInForce: Sendable {
         in other: BelfryConfiguration,
         besides changes: [ConfigurationChange]
     ) -> [ConfigurationChange] {
-        let (present, read) = (Set(configuration.topics.keys), Set(other.topics.keys))
+        let (present, read) = (Set(configuration.apps.keys), Set(other.apps.keys))
         return present.symmetricDifference(read).sorted().compactMap { bundleID in
-            let key = "topics." + bundleID
+            let key = "apps." + bundleID
             guard !changes.contains(where: { $0.key.hasPrefix(key + ".") }) else { return nil }
             func value(_ names: Set<String>) -> ConfigurationSetting.Value {
                 .shown(names.contains(bundleID) ? "an entry" : nil)

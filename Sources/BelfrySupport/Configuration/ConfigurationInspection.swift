@@ -10,7 +10,7 @@ public struct ConfigurationInspection: Sendable {
 
     init(_ configuration: BelfryConfiguration, _ reader: ConfigurationReader) {
         self.configuration = configuration
-        settings = reader.settings.filter { $0.origin != nil || !$0.key.hasPrefix("topics.") }
+        settings = reader.settings.filter { $0.origin != nil || !$0.key.hasPrefix("apps.") }
         problems = reader.problems
     }
 

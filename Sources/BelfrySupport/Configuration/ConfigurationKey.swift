@@ -3,7 +3,7 @@
 ///
 /// The reader, the rules of a reload, `belfry config schema` and the tables of Deploy/CONFIGURATION.md follow from it.
 struct ConfigurationKey<Settings: Sendable>: Sendable {
-    /// For instance `worker.shards`; of a key that every environment or topic has, its name alone.
+    /// For instance `worker.shards`; of a key that every environment or app has, its name alone.
     let path: String
     let form: ValueForm
     /// In Markdown; links start from Deploy.
@@ -56,7 +56,7 @@ struct ConfigurationKey<Settings: Sendable>: Sendable {
 
 /// A key as documents and editors show it.
 package struct ConfigurationEntry: Sendable {
-    /// For instance `worker.shards` or `topics.<bundle>.spread`.
+    /// For instance `worker.shards` or `apps.<bundle>.spread`.
     package let path: String
     package let form: ValueForm
     /// In Markdown; links start from Deploy.
@@ -83,7 +83,7 @@ package struct ConfigurationEntry: Sendable {
 
     /// The path of a key in a file is one of this key's; `<bundle>` stands for any bundle.
     func matches(_ key: String) -> Bool {
-        guard path.hasPrefix("topics.") else { return path == key }
-        return key.hasPrefix("topics.") && key.split(separator: ".").last == path.split(separator: ".").last
+        guard path.hasPrefix("apps.") else { return path == key }
+        return key.hasPrefix("apps.") && key.split(separator: ".").last == path.split(separator: ".").last
     }
 }

@@ -11,7 +11,7 @@ package enum ConfigurationKeys {
                 ConfigurationEntry($0, below: "environments.<name>.", defaults: environment)
             }
             + plain(BelfryConfiguration.credentialKeys)
-            + TopicOverrides.keys.map { ConfigurationEntry($0, below: "topics.<bundle>.", defaults: TopicOverrides()) }
+            + AppOverrides.keys.map { ConfigurationEntry($0, below: "apps.<bundle>.", defaults: AppOverrides()) }
             + plain(BelfryConfiguration.workerKeys + BelfryConfiguration.processKeys)
     }()
 
@@ -22,7 +22,7 @@ package enum ConfigurationKeys {
 
     /// The roles that read a section that not all of them read.
     private static let readers = [
-        "worker": ["worker"], "topics": ["worker"], "outcomes": ["worker"], "keys": ["worker"],
+        "worker": ["worker"], "apps": ["worker"], "outcomes": ["worker"], "keys": ["worker"],
         "certificates": ["worker", "harvester"],
         "registrar": ["registrar"], "retention": ["registrar"],
         "harvester": ["harvester"],
@@ -35,7 +35,7 @@ package enum ConfigurationKeys {
         commonSections.union(readers.filter { $0.value.contains(role) }.keys)
     }
 
-    /// A role that reads the key, such as `topics.com.example.news.spread`, takes its value while it runs.
+    /// A role that reads the key, such as `apps.com.example.news.spread`, takes its value while it runs.
     static func isApplied(_ key: String) -> Bool { all.contains { $0.counts != nil && $0.matches(key) } }
 
     /// A configuration with the values of another one that a role applies while it runs, and its own of all others.
@@ -50,15 +50,15 @@ package enum ConfigurationKeys {
         for key in BelfryConfiguration.keys where key.counts != nil && sections.contains(key.section) {
             key.copy(changed, &result)
         }
-        guard sections.contains("topics") else { return result }
+        guard sections.contains("apps") else { return result }
         // That a bundle has an entry means something, too.
-        for bundleID in Set(present.topics.keys).union(changed.topics.keys) {
-            var topic = present.topics[bundleID] ?? TopicOverrides()
-            for key in TopicOverrides.keys where key.counts != nil {
-                key.copy(changed.topics[bundleID] ?? TopicOverrides(), &topic)
+        for bundleID in Set(present.apps.keys).union(changed.apps.keys) {
+            var app = present.apps[bundleID] ?? AppOverrides()
+            for key in AppOverrides.keys where key.counts != nil {
+                key.copy(changed.apps[bundleID] ?? AppOverrides(), &app)
             }
-            let isNamed = changed.topics[bundleID] != nil || topic != TopicOverrides()
-            result.topics[bundleID] = isNamed ? topic : nil
+            let isNamed = changed.apps[bundleID] != nil || app != AppOverrides()
+            result.apps[bundleID] = isNamed ? app : nil
         }
         return result
     }

@@ -51,7 +51,11 @@ final class ConfigurationReader {
 
     /// The value that the environment has for the key at `path`.
     func variable(at path: [String]) -> (text: String, origin: ConfigurationOrigin)? {
-        let name = Self.variableName(of: path)
+        variable(named: Self.variableName(of: path), at: path)
+            ?? Self.formerPath(of: path).flatMap { variable(named: Self.variableName(of: $0), at: path) }
+    }
+
+    private func variable(named name: String, at path: [String]) -> (text: String, origin: ConfigurationOrigin)? {
         let fileVariable = name + Self.fileSuffix
         let direct = variables[name]
         if direct != nil { usedVariables.insert(name) }
@@ -98,6 +102,13 @@ final class ConfigurationReader {
     /// (Kubernetes does for every service).
     var unusedVariables: [String] {
         variables.keys.filter { !usedVariables.contains($0) }.sorted()
+    }
+
+    /// The section of the apps was called `topics` in the version before, which is still taken.
+    static func presentName(of section: String) -> String { section == "topics" ? "apps" : section }
+
+    private static func formerPath(of path: [String]) -> [String]? {
+        path.first == "apps" ? ["topics"] + path.dropFirst() : nil
     }
 
     static func variableName(of path: [String]) -> String {

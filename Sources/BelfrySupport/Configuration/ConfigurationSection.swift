@@ -21,7 +21,10 @@ final class ConfigurationSection {
         var names: [String] = []
         switch node?.value {
         case .mapping(let pairs):
-            for entry in pairs where entries.updateValue(entry, forKey: entry.key) == nil { names.append(entry.key) }
+            for entry in pairs {
+                let name = path.isEmpty ? ConfigurationReader.presentName(of: entry.key) : entry.key
+                if entries.updateValue(entry, forKey: name) == nil { names.append(name) }
+            }
         case nil, .empty:
             break
         case .scalar, .list:

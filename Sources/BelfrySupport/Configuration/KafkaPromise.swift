@@ -95,7 +95,7 @@ extension KafkaPromise {
         KafkaPromise(
             "auto.offset.reset",
             allowed: .words(["error"]),
-            because: "a position outside the log is an alarm; a reset would skip or repeat records silently"
+            because: "a position outside the log raises an alert; a reset would skip or repeat records silently"
         ),
         KafkaPromise(
             "enable.partition.eof",

@@ -134,7 +134,7 @@ extension Metric {
 extension [MetricFamily.Label] {
     /// The labels of a bundle in an environment.
     package static func topic(_ bundleID: String, in environment: String) -> Self {
-        [.init("topic", bundleID), .init("environment", environment)]
+        [.init("app", bundleID), .init("environment", environment)]
     }
 
     package static func partition(_ number: Int32) -> Self {

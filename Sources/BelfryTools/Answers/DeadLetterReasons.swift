@@ -58,7 +58,7 @@ public enum DeadLetterReasons {
         "channel-invalid": "channel is no channel id. Use the one that belfry channels create prints.",
         "broadcast-incomplete": "A broadcast needs expiration and priority. Set both.",
         "bundles-too-many":
-            "A bundle that only the team's key serves, beyond the limit. Give it an entry under topics, and replay.",
+            "A bundle that only the team's key serves, beyond the limit. Give it an entry under apps, and replay.",
         "bundle-without-certificate":
             "The bundle had neither certificate nor registered tokens for too long. Bring the certificate, and replay.",
         "request-unanswered":

@@ -18,9 +18,9 @@ public enum BundleDoubt {
         _ configuration: BelfryConfiguration,
         certified: Set<String>
     ) -> String? {
-        guard configuration.keys.directory == nil, configuration.topics[bundleID] == nil, !certified.isEmpty,
+        guard configuration.keys.directory == nil, configuration.apps[bundleID] == nil, !certified.isEmpty,
             !certified.contains(bundleID)
         else { return nil }
-        return "no certificate is for \(bundleID), and no entry under topics; look at the spelling"
+        return "no certificate is for \(bundleID), and no entry under apps; look at the spelling"
     }
 }

@@ -11,7 +11,7 @@ extension PublishOrder: ConfiguredOrder {
         _ configuration: BelfryConfiguration,
         environmentName: String
     ) throws(ToolError) {
-        sensitiveData = configuration.topics[bundleID]?.sensitiveData ?? .off
+        sensitiveData = configuration.apps[bundleID]?.sensitiveData ?? .off
         guard let settings = try takeSettings(configuration, environmentName) else { return }
         transport = settings.transport
         payloadRule = configuration.topic(bundleID, in: settings).payload
@@ -45,7 +45,7 @@ extension ConfiguredOrder {
         _ environmentName: String
     ) throws(ToolError) -> EnvironmentSettings? {
         environment = environmentName
-        if let spread = configuration.topics[bundleID]?.spread { self.spread = Int(spread) }
+        if let spread = configuration.apps[bundleID]?.spread { self.spread = Int(spread) }
         let settings = try configuration.toolEnvironment(environmentName)
         if let settings { tokenLimitBytes = settings.tokenLimitBytes }
         return settings

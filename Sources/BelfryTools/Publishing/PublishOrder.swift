@@ -218,7 +218,7 @@ public struct PublishOrder: Equatable, Sendable {
         do throws(RecordError) {
             _ = try RecordKey(bundleID: bundleID)
         } catch {
-            faults.append("topic: \(bundleID.isEmpty ? "it is empty" : error.message)")
+            faults.append("app: \(bundleID.isEmpty ? "it is empty" : error.message)")
         }
         if !(1...65_536).contains(spread) { faults.append("spread: found \(spread); allowed: 1...65536") }
         return faults

@@ -83,7 +83,7 @@ public struct CapacityDemand: Sendable, Equatable {
             check("rate", rate, Self.rates)
         }
         check("tokens", tokens, 1...100_000_000_000)
-        check("topics", topics, 1...1_000_000)
+        check("apps", topics, 1...1_000_000)
         check("tokens-per-record", tokensPerRecord, 1...20_000)
         check("payload-bytes", payloadBytes, 1...5120)
         check("round-trip-ms", roundTripMilliseconds, 1...10_000)

@@ -49,7 +49,7 @@ extension CapacityPlan {
         let perTopic = "worker.connections-per-topic: \(connectionsPerTopic)"
         let threshold = "records that a worker sends in \(Self.scalingSeconds) s; bound: \(workerRate.bound.word)"
         let key = "one carries \(keyRate.notifications) notifications a second; bound: \(keyRate.bound.word)"
-        let keys = spread == 1 ? key : "topics.<bundle>.spread: \(spread); \(key)"
+        let keys = spread == 1 ? key : "apps.<bundle>.spread: \(spread); \(key)"
         let kept = demand.send == nil ? "\(counted(demand.retentionHours, "hour")) at this rate" : "of the one send"
         let copies = "publishers, \(demand.replication - 1) more of each record, workers"
         return [
@@ -59,7 +59,7 @@ extension CapacityPlan {
             ("partitions", "\(partitions)", "of push.requests; \(counted(mostWorkers, "worker")) at most have work"),
             ("keys of the busiest app", "\(spread)", keys),
             ("connections", "\(connections)", "\(connectionRate) notifications a second each; \(perTopic)"),
-            ("connections of a worker", "\(mostConnectionsPerWorker)", "at most, if no topics share a credential"),
+            ("connections of a worker", "\(mostConnectionsPerWorker)", "at most, if no apps share a credential"),
             ("KEDA threshold", "\(kedaThreshold)", threshold),
             ("Redis memory", Self.binary(redisBytes), "\(Self.binary(redisMachineBytes)) while it rewrites its log"),
             ("network to the gateways", Self.bits(gatewayBitsPerSecond), "TLS and TCP included"),

@@ -103,7 +103,7 @@ public struct CapacityPlan: Sendable, Equatable {
     /// Notifications a second of one key: it lies in one partition, which is the work of one shard.
     package var keyRate: WorkerRate { rate(shards: 1, utilization: Self.utilization) }
 
-    /// For `topics.<bundle>.spread` of a bundle that sends everything.
+    /// For `apps.<bundle>.spread` of a bundle that sends everything.
     package var spread: Int { demand.rate <= keyRate.notifications ? 1 : Self.keysPerPartition * partitions }
 
     // MARK: Connections

@@ -3,7 +3,7 @@ import KafkaClient
 import PipelineCore
 import PushTopics
 
-/// Carries out `belfry topics pause`, `resume`, `pace`, `discard` and `levers`. Blocks the calling thread.
+/// Carries out `belfry apps pause`, `resume`, `pace`, `discard` and `levers`. Blocks the calling thread.
 public enum LeverCommands {
     /// Publishes an order to push.controls, and returns when all in-sync replicas have it.
     ///
@@ -45,7 +45,7 @@ public enum LeverCommands {
         )
     }
 
-    /// Prints the levers that are set, in the order of their topics.
+    /// Prints the levers that are set, in the order of their apps.
     ///
     /// - Parameters:
     ///   - output: takes lines with their ends; false: the reader is gone.

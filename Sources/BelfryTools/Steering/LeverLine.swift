@@ -2,7 +2,7 @@ import BelfrySupport
 import PipelineCore
 import PushTopics
 
-/// A lever as `belfry topics` prints it.
+/// A lever as `belfry apps` prints it.
 struct LeverLine: Equatable, Sendable {
     var name: TopicControls.Name
     var lever: TopicControl.Lever

@@ -2,7 +2,7 @@ import BelfrySupport
 import PipelineCore
 import PushSchemas
 
-/// An order to `belfry topics pause`, `resume`, `pace` or `discard`.
+/// An order to `belfry apps pause`, `resume`, `pace` or `discard`.
 public struct LeverOrder: Equatable, Sendable {
     /// The lever, and its new position.
     public enum Change: Equatable, Sendable {

@@ -26,7 +26,7 @@ public struct LeverReport: Equatable, Sendable {
             text[text.endIndex - 1] += ", for requests that lie in \(counted(partitions, "partition")) now"
             if allowsForClocks { text[text.endIndex - 1] += "; publishers' clocks may be 5 minutes ahead" }
             let since = UTCTimestamp.text(unixMilliseconds: orderedAt)
-            text.append("the requests that end so: belfry outcomes --topic \(bundleID) --kind aborted --since \(since)")
+            text.append("the requests that end so: belfry outcomes --app \(bundleID) --kind aborted --since \(since)")
         }
         return text.joined(separator: "\n")
     }

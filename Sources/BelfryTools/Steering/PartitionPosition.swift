@@ -143,9 +143,9 @@ public struct PartitionPosition: Equatable, Sendable {
         case .missing: " without metadata"
         case .notUnderstood: " with metadata that is not understood: the partition stands"
         case .madeFor(let made, let lowest):
-            " with metadata made for offset \(made), as a mirror copies it: the partition stands. The topic that was "
+            " with metadata made for offset \(made), as a mirror copies it: the partition stands. The app that was "
                 + "furthest behind had its cursor \(counted(made - min(lowest, made), "record")) before; set the "
-                + "offset to \(wayOut ?? log.low), which loses nothing and repeats what other topics have there"
+                + "offset to \(wayOut ?? log.low), which loses nothing and repeats what other apps have there"
         }
     }
 }

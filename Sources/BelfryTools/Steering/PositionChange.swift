@@ -52,7 +52,7 @@ public struct PositionChange: Equatable, Sendable {
             position = try Self.moving(name, to: cursor, in: before, metadataBytes)
         }
         guard let position else {
-            throw .invalidInput(["topic: the metadata of the commit names as many topics as it can already"])
+            throw .invalidInput(["app: the metadata of the commit names as many apps as it can already"])
         }
         self.before = before
         after = PartitionPosition(
@@ -119,9 +119,9 @@ public struct PositionChange: Equatable, Sendable {
         var lines = ["\(before.place): committed \(Self.text(before.offset)) → \(Self.text(after.offset))"]
         switch before.metadata {
         case .notUnderstood:
-            lines.append("  metadata that is not understood is replaced: topics behind the offset are forgotten")
+            lines.append("  metadata that is not understood is replaced: apps behind the offset are forgotten")
         case .madeFor:
-            lines.append("  metadata of another offset is replaced: topics behind the offset are forgotten")
+            lines.append("  metadata of another offset is replaced: apps behind the offset are forgotten")
         case .uncommitted, .understood, .missing: break
         }
         var topics = before.laggards.map(\.topic)

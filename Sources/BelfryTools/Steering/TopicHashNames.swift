@@ -23,12 +23,12 @@ struct TopicHashNames: Equatable, Sendable {
         }
     }
 
-    /// Bundles of the certificates and of `topics`. A directory that cannot be read names none.
+    /// Bundles of the certificates and of `apps`. A directory that cannot be read names none.
     static func known(_ configuration: BelfryConfiguration) -> [Name] {
         let directory = try? CertificateDirectory(path: configuration.certificates.directory)
         let certified = directory?.entries.compactMap(\.identity.certificate.topic) ?? []
         return ([""] + configuration.environments.map(\.name)).flatMap { environment in
-            (certified + configuration.topics.keys).map { Name(bundleID: $0, environment: environment) }
+            (certified + configuration.apps.keys).map { Name(bundleID: $0, environment: environment) }
         }
     }
 

@@ -43,7 +43,7 @@ struct Attention: Encodable, Equatable, Sendable {
         // If no process answers at all, that is the matter.
         guard let seconds = fleet.workersSilentSeconds, fleet.processes.contains(where: { $0.state == .answers })
         else { return [] }
-        let text = "Nothing is sent: no worker answers. Topics, lag and waiting are those of \(Int(seconds)) s ago."
+        let text = "Nothing is sent: no worker answers. Apps, lag and waiting are those of \(Int(seconds)) s ago."
         return [Attention(level: .bad, text: text, part: "processes", alert: "BelfryDown")]
     }
 

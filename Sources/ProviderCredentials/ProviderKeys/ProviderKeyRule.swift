@@ -19,7 +19,7 @@ struct ProviderKeyRule: Sendable, Equatable {
     init(_ configuration: BelfryConfiguration) {
         let team = configuration.keys.team
         self.team = team
-        choices = configuration.topics.compactMapValues { topic in
+        choices = configuration.apps.compactMapValues { topic in
             guard topic.team != nil || topic.key != nil, let team = topic.team ?? team else { return nil }
             guard let key = topic.key else { return .team(team) }
             return ProviderKeyID(team: team, key: key).map { .key($0) }

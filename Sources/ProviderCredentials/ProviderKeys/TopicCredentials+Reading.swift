@@ -28,7 +28,7 @@ extension Logger {
             let bundles = certificates.contexts(environment: environment.name).keys.sorted()
             info(
                 "certificates loaded",
-                metadata: ["environment": "\(environment.name)", "topics": "\(bundles.joined(separator: ","))"]
+                metadata: ["environment": "\(environment.name)", "apps": "\(bundles.joined(separator: ","))"]
             )
             guard bundles.isEmpty, !credentials.hasKeys(environment: environment.name) else { continue }
             warning(

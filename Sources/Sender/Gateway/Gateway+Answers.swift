@@ -104,6 +104,6 @@ extension Gateway: StreamStage {
     }
 
     private func metadata(_ lane: StreamLane) -> Logger.Metadata {
-        ["topic": .string(lane.topic.bundleID), "environment": .string(lane.topic.environment)]
+        ["app": .string(lane.topic.bundleID), "environment": .string(lane.topic.environment)]
     }
 }

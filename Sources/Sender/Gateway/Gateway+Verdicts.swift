@@ -107,7 +107,7 @@ extension Gateway: LaneStage {
 
     private func metadata(_ lane: GatewayLane) -> Logger.Metadata {
         [
-            "topic": .string(lane.topic.bundleID),
+            "app": .string(lane.topic.bundleID),
             "environment": .string(lane.topic.environment),
             "lane": .stringConvertible(lane.number),
         ]

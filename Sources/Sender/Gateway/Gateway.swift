@@ -236,7 +236,7 @@ final class Gateway {
         level: Logger.Level
     ) {
         var metadata: Logger.Metadata = [
-            "topic": .string(lanes.topic.bundleID), "environment": .string(lanes.topic.environment),
+            "app": .string(lanes.topic.bundleID), "environment": .string(lanes.topic.environment),
         ]
         if let reason = state?.reason { metadata["reason"] = .string(reason.rawValue) }
         logger.log(level: level, message, metadata: metadata)

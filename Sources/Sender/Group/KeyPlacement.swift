@@ -83,7 +83,7 @@ final class KeyPlacement {
             logger.warning(
                 "records do not lie in the partitions of their keys: does the publisher use another partitioner?",
                 metadata: [
-                    "topic": "\(topic.bundleID)", "environment": "\(topic.environment)",
+                    "app": "\(topic.bundleID)", "environment": "\(topic.environment)",
                     "partition": "\(found.found)", "expected": "\(found.expected)", "records": "\(found.records)",
                 ]
             )

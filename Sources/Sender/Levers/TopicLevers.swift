@@ -93,7 +93,7 @@ final class TopicLevers {
 
     private func log(_ topic: Topic, _ former: TopicControl) {
         let control = topic.control
-        let metadata: Logger.Metadata = ["topic": "\(topic.bundleID)", "environment": "\(topic.environment)"]
+        let metadata: Logger.Metadata = ["app": "\(topic.bundleID)", "environment": "\(topic.environment)"]
         if control.isPaused != former.isPaused {
             logger.notice(control.isPaused ? "topic is paused" : "topic goes on", metadata: metadata)
         }

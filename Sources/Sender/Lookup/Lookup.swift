@@ -322,7 +322,7 @@ final class Lookup {
         logger.error(
             "token state cannot be understood; the token is sent to without it",
             metadata: [
-                "topic": "\(topic.bundleID)", "environment": "\(topic.environment)", "error": "\(error)",
+                "app": "\(topic.bundleID)", "environment": "\(topic.environment)", "error": "\(error)",
                 "key": "\(String(decoding: key, as: UTF8.self))", "token": "\(TokenHash.text(batch.tokens[index]))",
             ]
         )

@@ -103,7 +103,7 @@ final class BadgeReturns {
             logger.error(
                 "a badge could not be taken back",
                 metadata: [
-                    "topic": "\(change.topic.bundleID)", "token": "\(TokenHash.text(change.token))",
+                    "app": "\(change.topic.bundleID)", "token": "\(TokenHash.text(change.token))",
                     "error": "\(error)",
                 ]
             )

@@ -11,7 +11,7 @@ extension RereadRecord {
     var coordinates: Logger.Metadata {
         var metadata: Logger.Metadata = [
             "partition": .stringConvertible(message.partition), "offset": .stringConvertible(message.offset),
-            "topic": .string(String(bundleID.prefix(Self.textLimit))),
+            "app": .string(String(bundleID.prefix(Self.textLimit))),
         ]
         if !requestID.isEmpty { metadata["request-id"] = .string(String(requestID.prefix(Self.textLimit))) }
         if let trace = traceHeaders.first(where: { $0.0 == TraceContext.parent })?.1 {

@@ -198,7 +198,7 @@ final class TombstoneWriter {
 extension TombstoneWriter.Refused {
     fileprivate func metadata(_ error: RedisError) -> Logger.Metadata {
         [
-            "topic": "\(topic.bundleID)", "environment": "\(topic.environment)",
+            "app": "\(topic.bundleID)", "environment": "\(topic.environment)",
             "token": "\(TokenHash.text(token))", "error": "\(error)",
         ]
     }

@@ -11,7 +11,7 @@ extension WorkerMetrics {
         ),
         .gauge(
             "belfry_connection_budget_waiting_topics",
-            "Topics that wait for the budget, by the purpose of their connection.",
+            "Apps that wait for the budget, by the purpose of their connection.",
             .counts(by: "purpose") { report in
                 report.connectionBudget.map { state in
                     ConnectionBudget.Purpose.allCases.compactMap { purpose in

@@ -6,12 +6,12 @@ extension WorkerMetrics {
     static let levers: [Metric<WorkerReport>] = [
         .gauge(
             "belfry_topic_paused",
-            "1 while an operator has paused the topic.",
+            "1 while an operator has paused the app.",
             highest: .eachTopic(.count { $0.control.isPaused ? 1 : 0 })
         ),
         .gauge(
             "belfry_topic_pace_notifications",
-            "Most notifications of the topic in a second, of all workers together; 0: no limit.",
+            "Most notifications of the app in a second, of all workers together; 0: no limit.",
             highest: .eachTopic(.count { Int($0.control.notificationsPerSecond ?? 0) })
         ),
         .gauge(

@@ -57,7 +57,7 @@ enum WorkerMetrics {
         ),
         .gauge(
             "belfry_waiting_records",
-            "Offsets still to be read for topics that work, per partition.",
+            "Offsets still to be read for apps that work, per partition.",
             .eachPartitionByNumber { Int($0.waitingRecords) }
         ),
         .gauge("belfry_assigned_partitions", "Partitions this process owns.", .eachShard(\.partitions.count)),
@@ -77,22 +77,22 @@ enum WorkerMetrics {
         .gauge("belfry_open_connections", "Gateway connections that are open.", .eachTopic(.count(\.openConnections))),
         .gauge(
             "belfry_topic_stopped",
-            "1 while the topic does not work and is probed, by reason.",
+            "1 while the app does not work and is probed, by reason.",
             highest: .eachTopic(.counts(by: "reason") { topic in topic.reason.map { [($0, 1)] } ?? [] })
         ),
         .gauge(
             "belfry_topic_lag_records",
-            "Offsets between a lagging topic's cursors and the ends of its partitions.",
+            "Offsets between a lagging app's cursors and the ends of its partitions.",
             .eachTopic(.count { $0.lagRecords > 0 ? Int($0.lagRecords) : nil })
         ),
         .gauge(
             "belfry_topic_cursor_timestamp_seconds",
-            "When the record at a lagging topic's oldest cursor was published, UNIX time.",
+            "When the record at a lagging app's oldest cursor was published, UNIX time.",
             lowest: .eachTopic(.number { topic in topic.cursorPublishedAt.map { Double($0) / 1000 } })
         ),
         .gauge(
             "belfry_topic_held_bytes",
-            "Memory of a topic's records and notifications that are not done.",
+            "Memory of an app's records and notifications that are not done.",
             .eachTopic(.count(\.bytes))
         ),
     ]
@@ -100,12 +100,12 @@ enum WorkerMetrics {
     private static let cursors: [Metric<WorkerReport>] = [
         .gauge(
             "belfry_topics_behind",
-            "Topics fed again from their own cursors, per partition.",
+            "Apps fed again from their own cursors, per partition.",
             .eachPartitionByNumber { $0.behind > 0 ? $0.behind : nil }
         ),
         .gauge(
             "belfry_commit_unnamed_topics",
-            "Lagging topics without room in the commit metadata: they hold the offset, which costs repetitions after a crash.",
+            "Lagging apps without room in the commit metadata: they hold the offset, which costs repetitions after a crash.",
             .eachPartition(\.unnamed)
         ),
         .gauge(
@@ -123,7 +123,7 @@ enum WorkerMetrics {
         ),
         .gauge(
             "belfry_certificate_expiry_timestamp_seconds",
-            "UNIX time at which the topic's certificate ends.",
+            "UNIX time at which the app's certificate ends.",
             lowest: .each(
                 \.shownCertificates,
                 labels: { .topic($0.bundleID, in: $0.environment) },

@@ -347,7 +347,7 @@ final class Coalescing {
             logger.error(
                 "coalescing window was refused by Redis",
                 metadata: [
-                    "topic": "\(question.topic.bundleID)", "environment": "\(question.topic.environment)",
+                    "app": "\(question.topic.bundleID)", "environment": "\(question.topic.environment)",
                     "offset": "\(question.stamp.offset)", "error": "\(error)",
                 ]
             )

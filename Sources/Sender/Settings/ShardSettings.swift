@@ -122,7 +122,7 @@ struct ShardSettings: Sendable {
     }
 
     /// The configuration has an entry for the bundle.
-    func isNamed(bundleID: String) -> Bool { configuration.topics[bundleID] != nil }
+    func isNamed(bundleID: String) -> Bool { configuration.apps[bundleID] != nil }
 
     /// Makes a topic of a configured environment.
     func makeTopic(_ index: Int32, environment: String, bundleID: String, filters: DeadTokenSets?) -> Topic {

@@ -101,7 +101,7 @@ final class FeedbackHarvest {
         for list in added { list.start() }
         guard !isFirst, !added.isEmpty else { return }
         let bundleIDs = added.map(\.source.bundleID).joined(separator: ",")
-        logger.notice("further feedback lists to read", metadata: ["topics": "\(bundleIDs)"])
+        logger.notice("further feedback lists to read", metadata: ["apps": "\(bundleIDs)"])
     }
 
     /// Tuples that were to be published again since the start.

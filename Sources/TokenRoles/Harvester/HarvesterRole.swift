@@ -42,7 +42,7 @@ package struct HarvesterRole: Role {
         sources = try FeedbackSources(configuration)
         sources.report(to: logger)
         let bundleIDs = sources.lists().map(\.bundleID).joined(separator: ",")
-        logger.info("feedback lists to read", metadata: ["topics": "\(bundleIDs)"])
+        logger.info("feedback lists to read", metadata: ["apps": "\(bundleIDs)"])
     }
 
     package func withChecks(_ work: () async throws -> Void) async throws {

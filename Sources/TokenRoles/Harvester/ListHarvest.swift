@@ -83,7 +83,7 @@ final class ListHarvest {
         lastCompleted = clock()
         machine = HarvestStateMachine(settings: settings, due: clock() + delay)
         var logger = logger
-        logger[metadataKey: "topic"] = "\(source.bundleID)"
+        logger[metadataKey: "app"] = "\(source.bundleID)"
         logger[metadataKey: "environment"] = "\(source.environment)"
         self.logger = logger
     }

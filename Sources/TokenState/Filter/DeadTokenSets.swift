@@ -118,7 +118,7 @@ package final class DeadTokenSets: Sendable {
         if set.isGivenUp {
             logger.warning(
                 "the filter of dead tokens would take too much memory; Redis is asked for every token of the bundle",
-                metadata: ["environment": "\(environment)", "topic": "\(bundleID)", "bytes": "\(memoryBytes)"]
+                metadata: ["environment": "\(environment)", "app": "\(bundleID)", "bytes": "\(memoryBytes)"]
             )
         }
         retire(old, replacedBy: set.bytes)

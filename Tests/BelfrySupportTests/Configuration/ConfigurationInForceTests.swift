@@ -11,14 +11,14 @@ import Testing
           h: {gateways: a, transport: http2, channels: c, trust: ca.pem}
         redis: {url: 'rediss://r', tls: {trust: ca.pem, certificate: c.pem, key: c.key, server-name: r}}
         keys: {directory: keys, team: TEAM123456}
-        topics:
+        apps:
           com.example.news:
             {unknown-fate: resend, spread: 2, payload-limit: 300, coalescing-window: 1s, sensitive-data: warn,
              team: TEAM123456, key: KEY}
         operations: {listen: '127.0.0.1:1', bearer-token-file: token, certificate: c.pem}
         """
     private static let worker = ConfigurationKeys.commonSections.union([
-        "worker", "topics", "outcomes", "certificates", "keys",
+        "worker", "apps", "outcomes", "certificates", "keys",
     ])
     private static let roles = [
         ("worker", worker), ("registrar", ConfigurationKeys.commonSections.union(["registrar", "retention"])),
@@ -163,45 +163,45 @@ import Testing
 
     @Test("A bundle's new entry is taken over, and a removed one is gone")
     func topicEntries() throws {
-        let (added, changes) = try changes(from: "", to: "topics: {a.b: {coalescing-window: 3s}}")
+        let (added, changes) = try changes(from: "", to: "apps: {a.b: {coalescing-window: 3s}}")
         #expect(
             changes == [
                 ConfigurationChange(
-                    key: "topics.a.b.coalescing-window",
+                    key: "apps.a.b.coalescing-window",
                     old: .shown(nil),
                     new: .shown("3s"),
                     isApplied: true
                 )
             ]
         )
-        #expect(added.configuration.topics["a.b"]?.coalescingWindow == .seconds(3))
-        let (removed, _) = try self.changes(from: "topics: {a.b: {spread: 3}}", to: "")
-        #expect(removed.configuration.topics == [:])
+        #expect(added.configuration.apps["a.b"]?.coalescingWindow == .seconds(3))
+        let (removed, _) = try self.changes(from: "apps: {a.b: {spread: 3}}", to: "")
+        #expect(removed.configuration.apps == [:])
     }
 
     @Test("An entry that says nothing names its bundle, which is told too")
     func emptyEntry() throws {
-        let (inForce, changes) = try changes(from: "topics: {x: {spread: 1}}", to: "topics: {x: {spread: 1}, a.b: {}}")
+        let (inForce, changes) = try changes(from: "apps: {x: {spread: 1}}", to: "apps: {x: {spread: 1}, a.b: {}}")
         #expect(
             changes == [
-                ConfigurationChange(key: "topics.a.b", old: .shown(nil), new: .shown("an entry"), isApplied: true)
+                ConfigurationChange(key: "apps.a.b", old: .shown(nil), new: .shown("an entry"), isApplied: true)
             ]
         )
-        #expect(Set(inForce.configuration.topics.keys) == ["x", "a.b"])
+        #expect(Set(inForce.configuration.apps.keys) == ["x", "a.b"])
     }
 
     @Test("The provider key of a topic needs a restart; what stands beside it does not")
     func topicKeys() throws {
         let keys = "keys: {directory: k, team: TEAM123456}\n"
         let (inForce, changes) = try changes(
-            from: keys + "topics: {a.b: {key: OLD, spread: 2}}",
-            to: keys + "topics: {a.b: {key: NEW, spread: 3}, a.c: {team: OTHER, spread: 4}}"
+            from: keys + "apps: {a.b: {key: OLD, spread: 2}}",
+            to: keys + "apps: {a.b: {key: NEW, spread: 3}, a.c: {team: OTHER, spread: 4}}"
         )
-        #expect(Set(changes.filter { !$0.isApplied }.map(\.key)) == ["topics.a.b.key", "topics.a.c.team"])
-        #expect(inForce.configuration.topics["a.b"]?.key == "OLD" && inForce.configuration.topics["a.b"]?.spread == 3)
-        #expect(inForce.configuration.topics["a.c"]?.team == nil && inForce.configuration.topics["a.c"]?.spread == 4)
-        let (without, _) = try self.changes(from: keys + "topics: {a.b: {key: OLD, spread: 2}}", to: keys)
-        #expect(without.configuration.topics["a.b"]?.key == "OLD" && without.configuration.topics["a.b"]?.spread == nil)
+        #expect(Set(changes.filter { !$0.isApplied }.map(\.key)) == ["apps.a.b.key", "apps.a.c.team"])
+        #expect(inForce.configuration.apps["a.b"]?.key == "OLD" && inForce.configuration.apps["a.b"]?.spread == 3)
+        #expect(inForce.configuration.apps["a.c"]?.team == nil && inForce.configuration.apps["a.c"]?.spread == 4)
+        let (without, _) = try self.changes(from: keys + "apps: {a.b: {key: OLD, spread: 2}}", to: keys)
+        #expect(without.configuration.apps["a.b"]?.key == "OLD" && without.configuration.apps["a.b"]?.spread == nil)
     }
 
     // MARK: Secrets

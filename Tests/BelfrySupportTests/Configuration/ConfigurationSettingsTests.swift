@@ -11,7 +11,7 @@ import Testing
         redis: {url: 'redis://me:sesame@cache/2'}
         kafka:
           properties: {session.timeout.ms: 6000, ssl.key.location: /keys/k.pem, sasl.password: sesame, linger.ms: 5}
-        topics: {a.b: {spread: 16}}
+        apps: {a.b: {spread: 16}}
         """
 
     private func inspect(_ yaml: String = yaml, _ variables: [String: String] = [:]) throws -> ConfigurationInspection {
@@ -47,7 +47,7 @@ import Testing
             ("environments.sandbox.gateways", "a:443, b:7", .file("belfry.yaml", line: 2)),
             ("environments.sandbox.token-limit", "100", nil),
             ("environments.sandbox.payload-limit", nil, nil),
-            ("topics.a.b.spread", "16", .file("belfry.yaml", line: 7)),
+            ("apps.a.b.spread", "16", .file("belfry.yaml", line: 7)),
         ]
         for (key, value, origin) in expected {
             let found = try #require(setting(key, in: inspection), "\(key)")
@@ -85,8 +85,8 @@ import Testing
 
     @Test("Keys of a topic that are not set are left out: the worker's values hold")
     func topics() throws {
-        let keys = try inspect().settings.map(\.key).filter { $0.hasPrefix("topics.") }
-        #expect(keys == ["topics.a.b.spread"])
+        let keys = try inspect().settings.map(\.key).filter { $0.hasPrefix("apps.") }
+        #expect(keys == ["apps.a.b.spread"])
     }
 
     @Test("A configuration that is wrong is handed over with all its problems, its other values in force")

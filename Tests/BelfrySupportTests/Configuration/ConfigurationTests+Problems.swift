@@ -137,8 +137,8 @@ struct ConfigurationProblemTests {
                 "worker.coalescing-window: found \"31s\"; allowed: a duration such as 500ms, 2s, 1m or 6h, 0ms...30s"
             ),
             (
-                "topics: {a.b: {coalescing-window: soon}}",
-                "topics.a.b.coalescing-window: found \"soon\"; "
+                "apps: {a.b: {coalescing-window: soon}}",
+                "apps.a.b.coalescing-window: found \"soon\"; "
                     + "allowed: a duration such as 500ms, 2s, 1m or 6h, 0ms...30s"
             ),
             (
@@ -149,18 +149,18 @@ struct ConfigurationProblemTests {
             ("outcomes: some", "outcomes: found \"some\"; allowed: failures, all, none"),
             ("operations: {listen: '9464'}", "operations.listen: found \"9464\"; allowed: host:port"),
             (
-                "topics: {'a b': {}}",
-                "topics.a b: found the bundle ID has a character other than letters, digits, '.', '-' and '_'; "
+                "apps: {'a b': {}}",
+                "apps.a b: found the bundle ID has a character other than letters, digits, '.', '-' and '_'; "
                     + "allowed: a bundle ID"
             ),
-            ("topics: {a.b: {spread: 0}}", "topics.a.b.spread: found \"0\"; allowed: a whole number, 1...65536"),
+            ("apps: {a.b: {spread: 0}}", "apps.a.b.spread: found \"0\"; allowed: a whole number, 1...65536"),
             (
-                "topics: {a.b: {payload-limit: 255}}",
-                "topics.a.b.payload-limit: found \"255\"; allowed: a whole number, 256...2048"
+                "apps: {a.b: {payload-limit: 255}}",
+                "apps.a.b.payload-limit: found \"255\"; allowed: a whole number, 256...2048"
             ),
             (
-                "topics: {a.b: {sensitive-data: reject}}",
-                "topics.a.b.sensitive-data: found \"reject\"; allowed: off, warn, refuse"
+                "apps: {a.b: {sensitive-data: reject}}",
+                "apps.a.b.sensitive-data: found \"reject\"; allowed: off, warn, refuse"
             ),
             (
                 "keys: {directory: keys, team: DEF-123}",
@@ -171,16 +171,16 @@ struct ConfigurationProblemTests {
                 "keys.team: found a team without keys.directory; allowed: a team beside keys.directory"
             ),
             (
-                "topics: {a.b: {team: DEF123GHIJ}}",
-                "topics.a.b.team: found a team without keys.directory; allowed: a team beside keys.directory"
+                "apps: {a.b: {team: DEF123GHIJ}}",
+                "apps.a.b.team: found a team without keys.directory; allowed: a team beside keys.directory"
             ),
             (
-                "topics: {a.b: {key: ABC123DEFG}}",
-                "topics.a.b.key: found a key without keys.directory; allowed: a key beside keys.directory"
+                "apps: {a.b: {key: ABC123DEFG}}",
+                "apps.a.b.key: found a key without keys.directory; allowed: a key beside keys.directory"
             ),
             (
-                "topics: {a.b: {key: ABC123DEFG}}\nkeys: {directory: keys}",
-                "topics.a.b.key: found a key without its team; allowed: a key beside team, or beside keys.team"
+                "apps: {a.b: {key: ABC123DEFG}}\nkeys: {directory: keys}",
+                "apps.a.b.key: found a key without its team; allowed: a key beside team, or beside keys.team"
             ),
             (
                 "worker: {request-timeout: 500ms}",

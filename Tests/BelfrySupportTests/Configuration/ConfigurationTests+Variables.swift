@@ -8,7 +8,7 @@ struct ConfigurationVariableTests {
         kafka: {brokers: "file:1", properties: {sasl.username: file}}
         environments: {sandbox: {gateways: "file:1"}}
         worker: {shards: 3}
-        topics: {com.example.my-news: {spread: 2}}
+        apps: {com.example.my-news: {spread: 2}}
         """
 
     @Test("A variable overrides the file; what it does not name stays")
@@ -19,7 +19,7 @@ struct ConfigurationVariableTests {
             "BELFRY_WORKER_MAX_UNCOMMITTED": "77",
             "BELFRY_OUTCOMES": "all",
             "BELFRY_ENVIRONMENTS_SANDBOX_GATEWAYS": "c:3, d",
-            "BELFRY_TOPICS_COM_EXAMPLE_MY_NEWS_SPREAD": "8",
+            "BELFRY_APPS_COM_EXAMPLE_MY_NEWS_SPREAD": "8",
             "BELFRY_LOG_LEVEL": "error",
         ])
         #expect(configuration.kafka.brokers == "a:1,b:2")
@@ -27,7 +27,7 @@ struct ConfigurationVariableTests {
         #expect(configuration.worker.maxUncommitted == 77)
         #expect(configuration.outcomes == .all)
         #expect(configuration.environments[0].gateways.map(\.description) == ["c:3", "d:2195"])
-        #expect(configuration.topics["com.example.my-news"]?.spread == 8)
+        #expect(configuration.apps["com.example.my-news"]?.spread == 8)
         #expect(configuration.logLevel == .error)
         #expect(configuration.unusedVariables.isEmpty)
         #expect(try load([:]).worker.shards == 3)
@@ -106,11 +106,11 @@ struct ConfigurationVariableTests {
     @Test("A variable of ours that names no key is told, an empty one counts as not set, others are not ours")
     func otherVariables() throws {
         let configuration = try load([
-            "BELFRY_WORKER_SHARD": "9", "BELFRY_TOPICS_COM_EXAMPLE_OTHER_SPREAD": "3", "BELFRY_WORKER_SHARDS": "",
+            "BELFRY_WORKER_SHARD": "9", "BELFRY_APPS_COM_EXAMPLE_OTHER_SPREAD": "3", "BELFRY_WORKER_SHARDS": "",
             "PATH": "/bin", "OTHER_WORKER_SHARDS": "4",
         ])
         #expect(configuration.worker.shards == 3)
-        #expect(configuration.unusedVariables == ["BELFRY_TOPICS_COM_EXAMPLE_OTHER_SPREAD", "BELFRY_WORKER_SHARD"])
+        #expect(configuration.unusedVariables == ["BELFRY_APPS_COM_EXAMPLE_OTHER_SPREAD", "BELFRY_WORKER_SHARD"])
     }
 
     private func load(

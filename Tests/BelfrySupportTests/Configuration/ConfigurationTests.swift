@@ -25,7 +25,7 @@ struct ConfigurationTests {
             certificates: {directory: certificates}
             worker: {shards: 2, connections-per-topic: 2, confirmation-window: 2s, unknown-fate: resend,
                      max-uncommitted: 500000}
-            topics: {com.example.news: {unknown-fate: presume}}
+            apps: {com.example.news: {unknown-fate: presume}}
             outcomes: failures
             operations: {listen: 127.0.0.1:9464}
             """,
@@ -225,6 +225,17 @@ struct ConfigurationTests {
         #expect(!worker.tokenState && worker.dedupeWindow == .zero)
     }
 
+    @Test("The section of the apps may have the name that it had in the version before, as variables may")
+    func formerSection() throws {
+        let yaml = "environments: {sandbox: {gateways: a}}\ntopics: {a.b: {spread: 16}}"
+        #expect(try load(yaml).apps["a.b"]?.spread == 16)
+        let variables = ["BELFRY_TOPICS_A_B_SPREAD": "8"]
+        #expect(
+            try BelfryConfiguration.load(yaml: yaml, file: "f", directory: nil, variables: variables).apps["a.b"]?
+                .spread == 8
+        )
+    }
+
     @Test("Every key of the other roles is read into the setting of its name")
     func otherKeys() throws {
         let configuration = try load(
@@ -235,7 +246,7 @@ struct ConfigurationTests {
             registrar: {group-id: r, batch: 3}
             harvester: {interval: 30m, lease: 10s, connect-timeout: 2s}
             retention: {tombstones: 720h, idle: 365d, rate: 77}
-            topics:
+            apps:
               a.b: {spread: 16, payload-limit: 512, coalescing-window: 30s, sensitive-data: warn}
               a.c: {sensitive-data: off}
             outcomes: none

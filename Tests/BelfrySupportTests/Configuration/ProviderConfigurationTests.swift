@@ -17,7 +17,7 @@ struct ProviderConfigurationTests {
             environments:
               production: {transport: http2, gateways: [api.push.apple.com, "a:2197"]}
               old: {gateways: b}
-            topics: {a.b: {payload-limit: 512}}
+            apps: {a.b: {payload-limit: 512}}
             """
         )
         let production = try #require(configuration.environment(named: "production"))
@@ -70,7 +70,7 @@ struct ProviderConfigurationTests {
             """
             environments: {sandbox: {transport: http2, gateways: a}}
             keys: {directory: keys, team: DEF123GHIJ}
-            topics:
+            apps:
               a.b: {key: 1234567890}
               a.c: {team: OTHERTEAM1, key: ABC123DEFG}
               a.d: {team: OTHERTEAM1}
@@ -78,9 +78,9 @@ struct ProviderConfigurationTests {
             directory: "/etc/belfry"
         )
         #expect(configuration.keys.directory == "/etc/belfry/keys" && configuration.keys.team == "DEF123GHIJ")
-        #expect(configuration.topics["a.b"]?.key == "1234567890" && configuration.topics["a.b"]?.team == nil)
-        #expect(configuration.topics["a.c"]?.key == "ABC123DEFG" && configuration.topics["a.c"]?.team == "OTHERTEAM1")
-        #expect(configuration.topics["a.d"]?.team == "OTHERTEAM1" && configuration.topics["a.d"]?.key == nil)
+        #expect(configuration.apps["a.b"]?.key == "1234567890" && configuration.apps["a.b"]?.team == nil)
+        #expect(configuration.apps["a.c"]?.key == "ABC123DEFG" && configuration.apps["a.c"]?.team == "OTHERTEAM1")
+        #expect(configuration.apps["a.d"]?.team == "OTHERTEAM1" && configuration.apps["a.d"]?.key == nil)
     }
 
     @Test("The certificates' directory may be missing only if keys are configured and no file names it")
@@ -94,10 +94,10 @@ struct ProviderConfigurationTests {
 
     @Test("A topic may name a key of the file's team or of its own")
     func teams() throws {
-        let own = "keys: {directory: k}\ntopics: {a.b: {team: T1, key: K1}}"
-        let files = "keys: {directory: k, team: T1}\ntopics: {a.b: {key: K1}}"
+        let own = "keys: {directory: k}\napps: {a.b: {team: T1, key: K1}}"
+        let files = "keys: {directory: k, team: T1}\napps: {a.b: {key: K1}}"
         for yaml in [own, files] {
-            #expect(try load("environments: {sandbox: {gateways: a}}\n\(yaml)").topics["a.b"]?.key == "K1")
+            #expect(try load("environments: {sandbox: {gateways: a}}\n\(yaml)").apps["a.b"]?.key == "K1")
         }
     }
 }

@@ -11,7 +11,7 @@ struct ToolConfigurationTests {
           sandbox: {gateways: a, payload-limit: 2048, token-limit: 64}
           production: {gateways: b}
           today: {gateways: c, transport: http2}
-        topics: {a.b: {spread: 8, payload-limit: 300, sensitive-data: refuse}}
+        apps: {a.b: {spread: 8, payload-limit: 300, sensitive-data: refuse}}
         """
 
     @Test("A tool takes spread and limits from the configuration, as the worker would")

@@ -192,7 +192,7 @@ struct OrderTests {
         order.coalescingKey = String(repeating: "k", count: 256)
         let faults = faults(order)
         #expect(faults.count == 7, "\(faults)")
-        #expect(faults[0].hasPrefix("topic: the bundle ID has a character other than"))
+        #expect(faults[0].hasPrefix("app: the bundle ID has a character other than"))
         #expect(faults[1] == "spread: found 0; allowed: 1...65536")
         #expect(faults[2] == "tokens per record: found 0; allowed: 1...10000")
         #expect(faults[3] == "priority-invalid: 'priority' is 7; 10, 5 and 1 are allowed")
@@ -344,7 +344,7 @@ struct OrderTests {
     func emptyTopic() {
         var order = order(payload: #"{"aps":{}}"#)
         order.bundleID = ""
-        #expect(faults(order) == ["topic: it is empty"])
+        #expect(faults(order) == ["app: it is empty"])
     }
 
     private func order(payload: String = #"{"aps":{}}"#, tokens: [String] = [hex(1)]) -> PublishOrder {

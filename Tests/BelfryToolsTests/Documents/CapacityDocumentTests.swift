@@ -72,7 +72,7 @@ import Testing
         )
         #expect(CapacityPlan.partitionStep == 12)
         try expect(
-            "keys of the busiest app (`topics.<bundle>.spread`)",
+            "keys of the busiest app (`apps.<bundle>.spread`)",
             "else \(CapacityPlan.keysPerPartition) × partitions",
             "smaller of \(text(CapacityPlan.utilization)) / µs"
         )
@@ -108,7 +108,7 @@ import Testing
     @Test("The document's example of a plan is what the command prints, and its defaults are those of a demand")
     func example() throws {
         let document = try Repository.text(of: Self.path)
-        let command = try #require(document.firstMatch(of: /belfry plan --rate (\d+) --tokens (\d+) --topics (\d+)\n/))
+        let command = try #require(document.firstMatch(of: /belfry plan --rate (\d+) --tokens (\d+) --apps (\d+)\n/))
         let numbers = try [command.1, command.2, command.3].map { try #require(Int($0)) }
         let demand = CapacityDemand(rate: numbers[0], tokens: numbers[1], topics: numbers[2])
         let text = try CapacityPlan(demand).text

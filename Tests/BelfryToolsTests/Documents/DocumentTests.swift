@@ -23,10 +23,10 @@ import Testing
     @Test("Keys of every depth are found: single values, sections in sections, and names that the user chooses")
     func depths() {
         let keys = RequestedKeys.all()
-        for key in ["outcomes", "worker.shards", "redis.tls.trust", "environments.<>.gateways", "topics.<>.spread"] {
+        for key in ["outcomes", "worker.shards", "redis.tls.trust", "environments.<>.gateways", "apps.<>.spread"] {
             #expect(keys.contains(key))
         }
-        for section in ["worker", "redis.tls", "environments", "topics", "topics.<>"] {
+        for section in ["worker", "redis.tls", "environments", "apps", "apps.<>"] {
             #expect(!keys.contains(section))
         }
     }

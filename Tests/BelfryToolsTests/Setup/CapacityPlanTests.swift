@@ -81,7 +81,7 @@ import Testing
         let small = try plan(rate: 16_350, topics: 1)
         #expect(small.spread == 1 && small.keyRate == .init(notifications: 16_350, bound: .connections))
         let large = try plan(rate: 33_334, topics: 1)
-        #expect(large.spread == 4 * large.partitions && large.text.contains("topics.<bundle>.spread: 96; one carries"))
+        #expect(large.spread == 4 * large.partitions && large.text.contains("apps.<bundle>.spread: 96; one carries"))
         let slow = try plan(rate: 5001) { $0.cpuMicroseconds = 100 }
         #expect(slow.spread > 1 && slow.keyRate == .init(notifications: 5000, bound: .cpu))
     }
@@ -201,7 +201,7 @@ import Testing
         let options = lines.map { $0.prefix { $0 != ":" } }
         #expect(
             options == [
-                "--rate", "--tokens", "--topics", "--tokens-per-record", "--payload-bytes", "--round-trip-ms",
+                "--rate", "--tokens", "--apps", "--tokens-per-record", "--payload-bytes", "--round-trip-ms",
                 "--dead-tokens", "--shards", "--replication", "--retention-hours", "--cpu-us",
             ]
         )

@@ -25,7 +25,7 @@ import Testing
         #expect(inspection.problems == [])
         let shown = Set(
             inspection.settings.map {
-                $0.key.replacing("environments.e.", with: "environments.<>.").replacing("topics.t.", with: "topics.<>.")
+                $0.key.replacing("environments.e.", with: "environments.<>.").replacing("apps.t.", with: "apps.<>.")
             }
         )
         let documented = try Document(path: "Deploy/CONFIGURATION.md").configurationKeys

@@ -84,9 +84,9 @@ import Yams
     func faults() throws {
         let faults = [
             ("workers: {}", ""), ("worker: {shard: 2}", "worker"), ("redis: {tls: {ca: a}}", "redis.tls"),
-            ("environments: {e: {gateway: a}}", "environments.e"), ("topics: {t: {spraed: 1}}", "topics.t"),
-            ("environments: {Sand box: {}}", "environments"), ("topics: {a b: {}}", "topics"),
-            ("worker: {shards: 0}", "worker.shards"), ("topics: {t: {spread: 65537}}", "topics.t.spread"),
+            ("environments: {e: {gateway: a}}", "environments.e"), ("apps: {t: {spraed: 1}}", "apps.t"),
+            ("environments: {Sand box: {}}", "environments"), ("apps: {a b: {}}", "apps"),
+            ("worker: {shards: 0}", "worker.shards"), ("apps: {t: {spread: 65537}}", "apps.t.spread"),
             ("worker: {invalid-token-share: 1.5}", "worker.invalid-token-share"),
             ("outcomes: some", "outcomes"), ("worker: {stop-timeout: 5}", "worker.stop-timeout"),
             ("worker: {token-state: yes}", "worker.token-state"), ("operations: {listen: 9464}", "operations.listen"),

@@ -65,7 +65,7 @@ struct LeverTests {
     @Test("A bundle ID, a rate, a time to come and a reason too long are refused before anything is published")
     func refusals() throws {
         #expect(try faults(order(.pause)).isEmpty)
-        #expect(try faults(order(.pause, of: "")) == ["topic: it is empty"])
+        #expect(try faults(order(.pause, of: "")) == ["app: it is empty"])
         #expect(try faults(order(.pause, of: "com.example.news#3")).count == 1)
         #expect(try faults(order(.pause, of: "production/a")).count == 1)
         for rate in [1, 10_000_000] { #expect(try faults(order(.pace(notificationsPerSecond: rate))).isEmpty) }
@@ -84,7 +84,7 @@ struct LeverTests {
         #expect(try faults(order(.pause, reason: reason)).isEmpty)
         #expect(
             try faults(order(.pause, of: "", reason: reason + "!")) == [
-                "topic: it is empty", "reason: found 201 characters; allowed: at most 200",
+                "app: it is empty", "reason: found 201 characters; allowed: at most 200",
             ]
         )
     }
@@ -118,7 +118,7 @@ struct LeverTests {
         #expect(!doubt(["com.example.New", Self.news]))
         #expect(!doubt([]), "the operator's machine may have none")
         #expect(!doubt(["com.example.New"]) { $0.keys.directory = "keys" })
-        #expect(!doubt(["com.example.New"]) { $0.topics[Self.news] = TopicOverrides() })
+        #expect(!doubt(["com.example.New"]) { $0.apps[Self.news] = AppOverrides() })
     }
 
     // MARK: Lines
@@ -189,7 +189,7 @@ struct LeverTests {
         let lines = report(.discard(order), partitions: 1).text.split(separator: "\n")
         #expect(lines[2] == "workers do so within 2 seconds, for requests that lie in 1 partition now")
         #expect(
-            lines[3] == "the requests that end so: belfry outcomes --topic com.example.news --kind aborted "
+            lines[3] == "the requests that end so: belfry outcomes --app com.example.news --kind aborted "
                 + "--since 2026-11-26T12:00:00.000Z"
         )
         #expect(report(.pause).json.split(separator: "\n").count == 2)

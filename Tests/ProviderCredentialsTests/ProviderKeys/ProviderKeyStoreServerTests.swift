@@ -216,8 +216,8 @@ final class ProviderKeyFiles {
         return ProviderKeyRule(configuration)
     }
 
-    private func topic(team: String? = nil, key: String? = nil) -> TopicOverrides {
-        var topic = TopicOverrides()
+    private func topic(team: String? = nil, key: String? = nil) -> AppOverrides {
+        var topic = AppOverrides()
         topic.team = team
         topic.key = key
         return topic
@@ -229,10 +229,10 @@ final class ProviderKeyFiles {
     func choice() throws {
         let rule = rule {
             $0.keys.team = "T"
-            $0.topics["own.key"] = topic(key: "K1")
-            $0.topics["own.both"] = topic(team: "U", key: "K1")
-            $0.topics["own.team"] = topic(team: "U")
-            $0.topics["other"] = topic()
+            $0.apps["own.key"] = topic(key: "K1")
+            $0.apps["own.both"] = topic(team: "U", key: "K1")
+            $0.apps["own.team"] = topic(team: "U")
+            $0.apps["other"] = topic()
         }
         #expect(rule.choice(bundleID: "own.key") == .key(try #require(ProviderKeyID(team: "T", key: "K1"))))
         #expect(rule.choice(bundleID: "own.both") == .key(try #require(ProviderKeyID(team: "U", key: "K1"))))
@@ -244,7 +244,7 @@ final class ProviderKeyFiles {
 
     @Test("Without a team in the file only topics that name theirs have a key")
     func noTeam() {
-        let rule = rule { $0.topics["own.team"] = topic(team: "U") }
+        let rule = rule { $0.apps["own.team"] = topic(team: "U") }
         #expect(rule.choice(bundleID: "own.team") == .team("U") && rule.choice(bundleID: "other") == nil)
     }
 
@@ -257,7 +257,7 @@ final class ProviderKeyFiles {
         #expect(plain.defaults(among: [], gone: []).isEmpty)
         let reserved = rule {
             $0.keys.team = "T"
-            $0.topics["a.b"] = topic(key: "A")
+            $0.apps["a.b"] = topic(key: "A")
         }
         #expect(reserved.defaults(among: ids("A", "B"), gone: [])["T"]?.key == "B")
         #expect(reserved.defaults(among: ids("A", "B"), gone: Set(ids("B")))["T"]?.key == "A")

@@ -67,8 +67,8 @@ import Testing
         try keys.add("ABC123DEFG")
         try keys.add("XYZ", team: "OTHERTEAM1")
         let credentials = try credentials {
-            $0.topics[Self.news, default: .init()].team = "OTHERTEAM1"
-            $0.topics[Self.chat, default: .init()].key = "ABSENT"
+            $0.apps[Self.news, default: .init()].team = "OTHERTEAM1"
+            $0.apps[Self.chat, default: .init()].key = "ABSENT"
         }
         let other = try key("XYZ", team: "OTHERTEAM1")
         #expect(credentials.credential(bundleID: Self.news, environment: "sandbox") == other)
@@ -80,7 +80,7 @@ import Testing
     func binary() throws {
         try certificates.client(Self.news).writePEM(to: certificates.path("news.pem"))
         try keys.add("ABC123DEFG")
-        let credentials = try credentials { $0.topics[Self.news, default: .init()].key = "ABC123DEFG" }
+        let credentials = try credentials { $0.apps[Self.news, default: .init()].key = "ABC123DEFG" }
         #expect(credentials.credential(bundleID: Self.news, environment: "old") == .certificate(bundleID: Self.news))
         #expect(credentials.credential(bundleID: Self.chat, environment: "old") == nil)
         #expect(!credentials.hasKeys(environment: "old") && credentials.hasKeys(environment: "sandbox"))

@@ -210,7 +210,7 @@ struct StreamCredentialTests {
 
     @Test("Made-up bundles beyond the limit of a default key become dead letters; those that are named go on")
     func madeUpBundles() throws {
-        let bench = Bench(over: .http2) { $0.topics[Bench.sport] = TopicOverrides() }
+        let bench = Bench(over: .http2) { $0.apps[Bench.sport] = AppOverrides() }
         defer { bench.shard.leave() }
         bench.setClock(unixSeconds: Self.now)
         bench.service.providerTokens = keys.tokens

@@ -34,8 +34,8 @@ final class IntakeBench {
         sensitiveData: SensitiveDataPolicy = .off
     ) {
         var configuration = BelfryConfiguration()
-        configuration.topics[Self.bundleID, default: TopicOverrides()].spread = spread
-        configuration.topics[Self.bundleID]?.sensitiveData = sensitiveData
+        configuration.apps[Self.bundleID, default: AppOverrides()].spread = spread
+        configuration.apps[Self.bundleID]?.sensitiveData = sensitiveData
         configuration.environments = [EnvironmentSettings(name: "sandbox", gateways: [], transport: transport)]
         let settings = ShardSettings(configuration, unixMilliseconds: { 0 }, randomBits: { 35 })
         let feeds = FeedTable()

@@ -373,7 +373,7 @@ struct TopicLeverTests {
     @Test("A shard that has half of a topic's keys has half of its pace")
     func paceOfShard() throws {
         let source = KeyPlacement.Source(partitionCount: 2) { $0(2) }
-        let bench = Bench(placement: source) { $0.topics[Bench.news, default: .init()].spread = 64 }
+        let bench = Bench(placement: source) { $0.apps[Bench.news, default: .init()].spread = 64 }
         defer { bench.shard.leave() }
         bench.assign(0)
         bench.pull(.pace(notificationsPerSecond: 1000))

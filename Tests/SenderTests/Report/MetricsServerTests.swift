@@ -81,25 +81,25 @@ import Testing
             "belfry_unacknowledged_publications 2",
             "belfry_coalescing_notifications 6",
             "belfry_assigned_partitions 2",
-            "belfry_in_flight_notifications{topic=\"com.example.news\",environment=\"sandbox\"} 3",
-            "belfry_topic_stopped{topic=\"com.example.news\",environment=\"sandbox\",reason=\"topic-refused\"} 1",
-            "belfry_topic_lag_records{topic=\"com.example.news\",environment=\"sandbox\"} 10",
-            "belfry_topic_held_bytes{topic=\"com.example.news\",environment=\"sandbox\"} 12",
-            "belfry_connects_total{topic=\"com.example.news\",environment=\"sandbox\"} 2",
-            "belfry_disconnects_total{topic=\"com.example.news\",environment=\"sandbox\",reason=\"error-response\"} 1",
-            "belfry_disconnects_total{topic=\"com.example.news\",environment=\"sandbox\",reason=\"shutdown\"} 0",
-            "belfry_error_responses_total{topic=\"com.example.news\",environment=\"sandbox\",status=\"8\"} 1",
-            "belfry_resent_total{topic=\"com.example.news\",environment=\"sandbox\"} 0",
-            "belfry_presumed_wrong_total{topic=\"com.example.news\",environment=\"sandbox\"} 0",
-            "belfry_probation_total{topic=\"com.example.news\",environment=\"sandbox\"} 0",
-            "belfry_misplaced_records_total{topic=\"com.example.news\",environment=\"sandbox\"} 0",
-            "belfry_sensitive_notifications_total{topic=\"com.example.news\",environment=\"sandbox\"} 0",
+            "belfry_in_flight_notifications{app=\"com.example.news\",environment=\"sandbox\"} 3",
+            "belfry_topic_stopped{app=\"com.example.news\",environment=\"sandbox\",reason=\"topic-refused\"} 1",
+            "belfry_topic_lag_records{app=\"com.example.news\",environment=\"sandbox\"} 10",
+            "belfry_topic_held_bytes{app=\"com.example.news\",environment=\"sandbox\"} 12",
+            "belfry_connects_total{app=\"com.example.news\",environment=\"sandbox\"} 2",
+            "belfry_disconnects_total{app=\"com.example.news\",environment=\"sandbox\",reason=\"error-response\"} 1",
+            "belfry_disconnects_total{app=\"com.example.news\",environment=\"sandbox\",reason=\"shutdown\"} 0",
+            "belfry_error_responses_total{app=\"com.example.news\",environment=\"sandbox\",status=\"8\"} 1",
+            "belfry_resent_total{app=\"com.example.news\",environment=\"sandbox\"} 0",
+            "belfry_presumed_wrong_total{app=\"com.example.news\",environment=\"sandbox\"} 0",
+            "belfry_probation_total{app=\"com.example.news\",environment=\"sandbox\"} 0",
+            "belfry_misplaced_records_total{app=\"com.example.news\",environment=\"sandbox\"} 0",
+            "belfry_sensitive_notifications_total{app=\"com.example.news\",environment=\"sandbox\"} 0",
             "belfry_outcomes_total{kind=\"dead_lettered\"} 1",
             "belfry_outcomes_total{kind=\"duplicate\"} 1",
             "belfry_sent_without_token_state_total 4",
             "belfry_provider_tokens_total{team=\"T\",key=\"K\"} 2",
             "belfry_provider_token_issued_timestamp_seconds{team=\"T\",key=\"K\"} 5",
-            "belfry_certificate_expiry_timestamp_seconds{topic=\"com.example.news\",environment=\"sandbox\"} 9",
+            "belfry_certificate_expiry_timestamp_seconds{app=\"com.example.news\",environment=\"sandbox\"} 9",
             "belfry_connection_budget_left 7",
             "belfry_connection_budget_waiting_topics{purpose=\"reconnect\"} 2",
             "belfry_connection_budget_waiting_topics{purpose=\"probe\"} 0",
@@ -116,7 +116,7 @@ import Testing
         let text = lines([younger, report(), younger])
         #expect(text.contains("belfry_notifications_total 15"))
         #expect(text.contains("belfry_oldest_unconfirmed_age_seconds 1.5"))
-        #expect(text.contains("belfry_open_connections{topic=\"com.example.news\",environment=\"sandbox\"} 6"))
+        #expect(text.contains("belfry_open_connections{app=\"com.example.news\",environment=\"sandbox\"} 6"))
     }
 
     @Test("Of records without an outcome the oldest in any shard counts, beside how long brokers keep records")
@@ -185,7 +185,7 @@ import Testing
         later.topics[0].cursorPublishedAt = 1_800_000_000_000
         let lines = lines([later, shard])
         let way = "transport=\"http2\",class=\"live\""
-        let topic = "topic=\"com.example.news\",environment=\"sandbox\""
+        let topic = "app=\"com.example.news\",environment=\"sandbox\""
         for line in [
             "belfry_gateway_connections{environment=\"sandbox\",state=\"open\"} 2",
             "belfry_gateway_connections{environment=\"sandbox\",state=\"waiting\"} 0",

@@ -49,7 +49,7 @@ struct ChangedSettingsTests {
         try bench.bring((1, "score"))
         bench.wait(milliseconds: 100)
         #expect(bench.accepted == [1], "there is no window")
-        change(bench.shard) { $0.topics["com.example.news", default: .init()].coalescingWindow = .seconds(2) }
+        change(bench.shard) { $0.apps["com.example.news", default: .init()].coalescingWindow = .seconds(2) }
         try bench.bring((2, "score"), (3, "score"))
         bench.wait(milliseconds: 1900)
         #expect(bench.accepted == [1])
@@ -57,7 +57,7 @@ struct ChangedSettingsTests {
         #expect(bench.accepted == [1, 2, 3])
         try bench.bring((4, "score"))
         bench.wait(milliseconds: 100)
-        change(bench.shard) { $0.topics = [:] }
+        change(bench.shard) { $0.apps = [:] }
         bench.wait(milliseconds: 2000)
         #expect(bench.accepted == [1, 2, 3, 4] && bench.waiting == 0)
     }
@@ -89,10 +89,10 @@ struct ChangedSettingsTests {
         let known = try bench.shard.addTopic(Bench.news)
         change(bench.shard) { configuration in
             for bundleID in [Bench.news, Bench.sport] {
-                configuration.topics[bundleID, default: .init()].spread = 4
-                configuration.topics[bundleID]?.payloadLimitBytes = 300
-                configuration.topics[bundleID]?.sensitiveData = .warn
-                configuration.topics[bundleID]?.unknownFate = .presume
+                configuration.apps[bundleID, default: .init()].spread = 4
+                configuration.apps[bundleID]?.payloadLimitBytes = 300
+                configuration.apps[bundleID]?.sensitiveData = .warn
+                configuration.apps[bundleID]?.unknownFate = .presume
             }
         }
         let topic = try bench.shard.addTopic(bundleID)

@@ -114,7 +114,7 @@ struct CoalescingShardTests {
         "With a window a device gets one per key and window, the newest at its end; what comes later waits for the next"
     )
     func window() throws {
-        let bench = CoalescingBench { $0.topics["com.example.news", default: .init()].coalescingWindow = .seconds(2) }
+        let bench = CoalescingBench { $0.apps["com.example.news", default: .init()].coalescingWindow = .seconds(2) }
         defer { bench.shard.leave() }
         bench.group.cachedEnd = 0
         try bench.bring((1, "score"))

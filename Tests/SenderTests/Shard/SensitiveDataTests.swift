@@ -13,10 +13,10 @@ struct SensitiveDataTests {
     private static let card = "4111 1111 1111 1111"
 
     private func bench(_ policy: String) throws -> ShardBench {
-        let yaml = "topics: {\(ShardBench.news): {sensitive-data: \(policy)}}"
-        let topics = try BelfryConfiguration.inspect(yaml: yaml, file: "f", directory: "/none", variables: [:])
-            .configuration.topics
-        return ShardBench { $0.topics = topics }
+        let yaml = "apps: {\(ShardBench.news): {sensitive-data: \(policy)}}"
+        let apps = try BelfryConfiguration.inspect(yaml: yaml, file: "f", directory: "/none", variables: [:])
+            .configuration.apps
+        return ShardBench { $0.apps = apps }
     }
 
     private func request(_ fill: (inout PushSendRequest) -> Void) -> PushSendRequest {

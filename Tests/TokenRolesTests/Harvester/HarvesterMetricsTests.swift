@@ -65,7 +65,7 @@ import Testing
     )
     func series(line: String) {
         let text = MetricsText.render(HarvesterMetrics.table.families(of: [report()]))
-        let expected = line.replacing("L", with: "topic=\"com.example.news\",environment=\"sandbox\"")
+        let expected = line.replacing("L", with: "app=\"com.example.news\",environment=\"sandbox\"")
         #expect(text.split(separator: "\n").contains { $0 == expected }, "\(text)")
     }
 

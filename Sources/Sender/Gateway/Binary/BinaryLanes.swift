@@ -42,7 +42,7 @@ final class BinaryLanes: TopicTransport {
         affinity = TokenAffinity(lanes: count)
         accepted = AcceptedMemory(indexBits: settings.acceptedTokenBits, memory: memory)
         var logger = logger
-        logger[metadataKey: "topic"] = .string(topic.bundleID)
+        logger[metadataKey: "app"] = .string(topic.bundleID)
         logger[metadataKey: "environment"] = .string(topic.environment)
         let made = (0..<2 * count).map { number in
             GatewayLane(

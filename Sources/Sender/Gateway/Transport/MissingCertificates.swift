@@ -242,5 +242,5 @@ extension CertificateStore.Name {
     /// The key of the group's count.
     fileprivate var key: [UInt8] { Array("m:{\(environment):\(bundleID)}:certificate".utf8) }
 
-    fileprivate var metadata: Logger.Metadata { ["environment": "\(environment)", "topic": "\(bundleID)"] }
+    fileprivate var metadata: Logger.Metadata { ["environment": "\(environment)", "app": "\(bundleID)"] }
 }

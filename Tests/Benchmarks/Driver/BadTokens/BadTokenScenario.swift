@@ -51,7 +51,7 @@ final class BadTokenScenario {
             {shards: \(Self.shards), connections-per-topic: \(Self.connectionsPerTopic), \
             confirmation-window: \(Self.windowMilliseconds)ms, connections-per-minute: 100000}
             """
-        options.configuration = "topics: {\(Self.bundleID): {spread: \(BadTokenMix.spread)}}"
+        options.configuration = "apps: {\(Self.bundleID): {spread: \(BadTokenMix.spread)}}"
         let pipeline = try LocalPipeline(options, executable: executable, directory: directory)
         self.pipeline = pipeline
         do {

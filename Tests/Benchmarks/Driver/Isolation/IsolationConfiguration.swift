@@ -71,7 +71,7 @@ struct IsolationConfiguration {
         let ofSick = hasCredential ? "team: \(Self.team)" : "key: NOSUCHKEY"
         return """
             keys: {directory: pki/keys, team: \(Self.team)}
-            topics: {\(Self.healthy): {team: \(Self.team)}, \(Self.sick): {\(ofSick)}}
+            apps: {\(Self.healthy): {team: \(Self.team)}, \(Self.sick): {\(ofSick)}}
             """
     }
 }

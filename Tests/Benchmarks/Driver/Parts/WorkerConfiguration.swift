@@ -55,7 +55,7 @@ struct WorkerConfiguration {
         outcomes: \(outcomes)
         log:
           level: \(logLevel)
-        \(spread.map { "topics: {\(BenchmarkApp.bundle): {spread: \($0)}}" } ?? "")
+        \(spread.map { "apps: {\(BenchmarkApp.bundle): {spread: \($0)}}" } ?? "")
         \(operationsPort.map { "operations: {listen: \"127.0.0.1:\($0)\"}" } ?? "")
 
         """

@@ -76,7 +76,7 @@ struct PublishScenario {
             program: servers.programs.load,
             arguments: [
                 "measure", servers.programs.belfry, "publish", "--json", "--brokers", brokers,
-                "--topic", BenchmarkApp.bundle, "--spread", "\(Setting.spread)",
+                "--app", BenchmarkApp.bundle, "--spread", "\(Setting.spread)",
                 "--payload-file", servers.workspace.file("payload.json").path,
                 "--token-file", servers.workspace.file(form.rawValue).path, "--token-format", form.rawValue,
             ]

@@ -1,8 +1,8 @@
 import APNsProtocol
 import PipelineCore
 
-extension TopicOverrides {
-    typealias Key = ConfigurationKey<TopicOverrides>
+extension AppOverrides {
+    typealias Key = ConfigurationKey<AppOverrides>
 
     static let keys: [Key] = [
         Key(
@@ -51,10 +51,10 @@ extension TopicOverrides {
             """
         },
         Key("team", \.team, .optional(.providerID), standard: "`keys.team`") {
-            "team whose provider key the topic uses, see [Provider keys](RUN.md#provider-keys)"
+            "team whose provider key the app uses, see [Provider keys](RUN.md#provider-keys)"
         },
         Key("key", \.key, .optional(.providerID), standard: "the team's") {
-            "ID of the provider key that the topic uses"
+            "ID of the provider key that the app uses"
         },
     ]
 

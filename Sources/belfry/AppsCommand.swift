@@ -2,9 +2,21 @@ import ArgumentParser
 import BelfrySupport
 import BelfryTools
 
-/// The bundle and the environments whose lever a command sets.
+/// `belfry apps …`.
+struct AppsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "apps",
+        abstract: "Hold single apps up: pause, slow down, end what waits.",
+        subcommands: [
+            AppsPauseCommand.self, AppsResumeCommand.self, AppsPaceCommand.self, AppsDiscardCommand.self,
+            AppsLeversCommand.self,
+        ]
+    )
+}
+
+/// The app and the environments whose lever a command sets.
 struct LeverOptions: ParsableArguments {
-    @Argument(help: ArgumentHelp("The bundle ID.", valueName: "bundle"))
+    @Argument(help: ArgumentHelp("The app by its bundle ID.", valueName: "bundle"))
     var bundle: String
 
     @Option(help: "Only in this environment; all that are configured without it.")
@@ -43,11 +55,11 @@ struct LeverReason: ParsableArguments {
     }
 }
 
-/// `belfry topics pause`.
-struct TopicsPauseCommand: ParsableCommand {
+/// `belfry apps pause`.
+struct AppsPauseCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "pause",
-        abstract: "Send nothing of a bundle until it is resumed; its requests wait.",
+        abstract: "Send nothing of an app until it is resumed; its requests wait.",
         discussion: """
             What is in flight settles. Requests that wait may expire, or outlast the retention of push.requests.
             """
@@ -59,11 +71,11 @@ struct TopicsPauseCommand: ParsableCommand {
     func run() throws { try lever.set(.pause, reason: why.reason) }
 }
 
-/// `belfry topics resume`.
-struct TopicsResumeCommand: ParsableCommand {
+/// `belfry apps resume`.
+struct AppsResumeCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "resume",
-        abstract: "Send a paused bundle again, from where it stopped.",
+        abstract: "Send a paused app again, from where it stopped.",
         discussion: "A pace stays as it was set."
     )
 
@@ -72,11 +84,11 @@ struct TopicsResumeCommand: ParsableCommand {
     func run() throws { try lever.set(.resume) }
 }
 
-/// `belfry topics pace`.
-struct TopicsPaceCommand: ParsableCommand {
+/// `belfry apps pace`.
+struct AppsPaceCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "pace",
-        abstract: "Limit the notifications of a bundle in a second, of all workers together."
+        abstract: "Limit the notifications of an app in a second, of all workers together."
     )
 
     @OptionGroup var lever: LeverOptions
@@ -102,14 +114,14 @@ struct TopicsPaceCommand: ParsableCommand {
     }
 }
 
-/// `belfry topics discard`.
-struct TopicsDiscardCommand: ParsableCommand {
+/// `belfry apps discard`.
+struct AppsDiscardCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "discard",
-        abstract: "End the waiting requests of a bundle without sending them.",
+        abstract: "End the waiting requests of an app without sending them.",
         discussion: """
             Requests published before --before that are in push.requests now end with the outcome aborted; what is in \
-            flight settles. Pause the bundle first. What has ended so stays ended, also after --off.
+            flight settles. Pause the app first. What has ended so stays ended, also after --off.
             """
     )
 
@@ -149,8 +161,8 @@ struct TopicsDiscardCommand: ParsableCommand {
     }
 }
 
-/// `belfry topics levers`.
-struct TopicsLeversCommand: ParsableCommand {
+/// `belfry apps levers`.
+struct AppsLeversCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "levers",
         abstract: "Print the levers that are set, one a line."
