@@ -40,7 +40,7 @@ public nonisolated enum PushOutcomeKind: SwiftProtobuf.Enum, Swift.CaseIterable 
   /// The gateway took the bytes and stayed silent for the confirmation window.
   case presumed // = 2
 
-  /// The connection died without an answer and the topic's setting is not to send again.
+  /// The connection died without an answer and the app's setting is not to send again.
   case unknown // = 3
 
   /// The gateway refused it; `status` and `reason` say why.

@@ -22,7 +22,7 @@ fileprivate nonisolated struct _GeneratedWithProtocGenSwiftVersion: SwiftProtobu
   typealias Version = _2
 }
 
-/// One lever of one topic, as an operator set it. It holds until it is set anew. The record's key is
+/// One lever of one app, as an operator set it. It holds until it is set anew. The record's key is
 /// `<environment>/<bundle ID>/<lever>`, and the lever is pause, pace or discard. A record without a value turns the
 /// lever off.
 public nonisolated struct PushTopicControl: Sendable {
@@ -39,7 +39,7 @@ public nonisolated struct PushTopicControl: Sendable {
   /// Exactly one is set, the one that the key names; there is no default.
   public var lever: PushTopicControl.OneOf_Lever? = nil
 
-  /// Nothing of the topic is sent.
+  /// Nothing of the app is sent.
   public var pause: PushPause {
     get {
       if case .pause(let v)? = lever {return v}
@@ -48,7 +48,7 @@ public nonisolated struct PushTopicControl: Sendable {
     set {lever = .pause(newValue)}
   }
 
-  /// No more of the topic is sent than this.
+  /// No more of the app is sent than this.
   public var pace: PushPace {
     get {
       if case .pace(let v)? = lever {return v}
@@ -73,9 +73,9 @@ public nonisolated struct PushTopicControl: Sendable {
 
   /// Exactly one is set, the one that the key names; there is no default.
   public nonisolated enum OneOf_Lever: Equatable, Sendable {
-    /// Nothing of the topic is sent.
+    /// Nothing of the app is sent.
     case pause(PushPause)
-    /// No more of the topic is sent than this.
+    /// No more of the app is sent than this.
     case pace(PushPace)
     /// Waiting requests are not sent: they end with the outcome OUTCOME_KIND_ABORTED.
     case discard(PushDiscard)
@@ -85,7 +85,7 @@ public nonisolated struct PushTopicControl: Sendable {
   public init() {}
 }
 
-/// A topic is paused: its requests wait in push.requests. It needs no settings.
+/// An app is paused: its requests wait in push.requests. It needs no settings.
 public nonisolated struct PushPause: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -96,7 +96,7 @@ public nonisolated struct PushPause: Sendable {
   public init() {}
 }
 
-/// A topic is sent more slowly than the gateway would take it.
+/// An app is sent more slowly than the gateway would take it.
 public nonisolated struct PushPace: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -110,7 +110,7 @@ public nonisolated struct PushPace: Sendable {
   public init() {}
 }
 
-/// Requests of a topic are not sent.
+/// Requests of an app are not sent.
 public nonisolated struct PushDiscard: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
