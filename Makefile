@@ -120,10 +120,10 @@ bench-badtokens: build ## measure what invalid tokens among good ones cost a wor
 bench-tokens: build ## measure the token state: memory, look-ups, sending with the filter
 	@$(BIN)/belfry-bench run tokens $(ARGS)
 
-bench-isolation: build ## measure whether one sick topic harms a healthy one
+bench-isolation: build ## measure whether one sick app harms a healthy one
 	@$(BIN)/belfry-bench run isolation $(ARGS)
 
-bench-scaling: build ## measure what a topic feels of workers that come and go, from one to four and back
+bench-scaling: build ## measure what an app feels of workers that come and go, from one to four and back
 	@$(BIN)/belfry-bench run isolation --scaling $(ARGS)
 
 bench-hostile: build ## measure how long hostile records hold a worker, and how much of its memory it counts
