@@ -3,83 +3,77 @@
 # skipped is a failure too, and a run that found none.
 # Usage: Tests/run.sh BUNDLE [FILTER], BUNDLE being the executable that holds all tests.
 #
-# Most tests wait for processes and sockets, so several runs share the machine. In each but that of the rules, which
-# wait for nothing, one test follows the other: beside a thousand tests at once on two cores, whatever waits for a
-# socket may wait for a minute.
+# The rules, which wait for nothing, run in one process and side by side. Each other suite waits for processes and
+# sockets most of its time: it has a process of its own, in which one test follows the other, and several of them share
+# the machine. Beside a thousand tests at once on two cores, a suite that waits for a socket may wait for a minute.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-bundle=$1
+export bundle=$1
 filter=${2:-}
-log=.build/test
+export logs=.build/test-logs
+together=5
 # The checks below look at the beginnings of lines; into a pipe, too, these would be coloured.
 export NO_COLOR=1
 
-# run NAME ARGUMENTS...
+# run NAME ARGUMENTS... writes what it says to its log, and all of it to the output when it has ended.
 run() {
     local status=0
-    nice -n "${niceness:-0}" "$bundle" --testing-library swift-testing "${@:2}" 2>&1 | tee "$log-$1.log" || status=$?
+    "$bundle" --testing-library swift-testing "${@:2}" > "$logs/$1.log" 2>&1 || status=$?
     if ((status > 128)); then
-        printf '\nfatal error: the run %s ended by signal %d\n' "$1" $((status - 128)) | tee -a "$log-$1.log"
+        printf '\nfatal error: the run %s ended by signal %d\n' "$1" $((status - 128)) >> "$logs/$1.log"
     fi
+    flock "$logs" cat "$logs/$1.log"
     return "$status"
 }
 
+# suite NAME, as --list-tests has it.
+suite() { run "${1//\//-}" --no-parallel --filter "^$(sed 's/[][().*+?^$|{}\\]/\\&/g' <<< "$1")(/|\$)"; }
+export -f run suite
+
+rm -rf "$logs"
+mkdir -p "$logs"
 result=0
 if [[ -n $filter ]]; then
-    names=(chosen)
     run chosen --no-parallel --filter "$filter" || result=$?
 else
-    names=(rules whole failures parts)
     # Targets whose tests compute and touch neither processes nor sockets nor clocks.
     rules='^(?:APNsProtocol|BenchmarkDriver|Chaos|Demo|Fuzz|HTTPPorts|LocalPipeline|PayloadRendering|PipelineCore'
     rules+='|PushSchemas|RequestRules|Simulation|SocketErrors)Tests\.'
     # Targets of which most suites are like that. The others are named after what they wait for: servers.
     mixed='BelfrySupport|HTTP2Transport|ProviderCredentials|Sender|Sandbox|TokenState'
-    # A suite has a name of its own, and no slash behind it: a filter that takes it takes all its tests.
     rules+="|^(?:$mixed)Tests\\.(?!\\w+ServerTests\\b)"
-    # The program as a whole is half of all the time. These suites kill, cut and stop; they take as long as the others.
-    failures='^IntegrationTests\.IntegrationTests/'
-    failures+='(ForeignBroker|HarvesterKill|MillionTuples|Rebalance|RedisAway|RoleFailure|WorkerFailure)Tests'
+    listed=$("$bundle" --testing-library swift-testing --list-tests)
     # Rules take what the others leave: those must not be late at a socket for their sake.
-    niceness=10 run rules --filter "$rules" &
-    runs=("$!")
-    run whole --no-parallel --filter '^IntegrationTests\.' --skip "$failures" &
-    runs+=("$!")
-    run failures --no-parallel --filter "$failures" &
-    runs+=("$!")
-    run parts --no-parallel --skip "$rules|^IntegrationTests\." || result=$?
-    for each in "${runs[@]}"; do wait "$each" || result=$?; done
+    (renice -n 10 "$BASHPID" > /dev/null && run rules --filter "$rules") &
+    # The program as a whole first: its suites take longest. They are one suite to the library.
+    grep -vP "$rules" <<< "$listed" | sed -E 's,^(IntegrationTests\.[^/]+/[^/]+|[^/]+).*,\1,' | sort -u |
+        awk '{ print !/^IntegrationTests/, $0 }' | sort -s -n -k 1,1 | cut -d ' ' -f 2- |
+        xargs -d '\n' -n 1 -P "$together" bash -c 'set -euo pipefail; suite "$1"' suite || result=$?
+    wait "$!" || result=$?
 fi
 
-logs=("${names[@]/#/$log-}")
-logs=("${logs[@]/%/.log}")
-for each in "${logs[@]}"; do
+for each in "$logs"/*.log; do
     if ! grep -qE '^[^ ]+ Test run with [1-9][0-9]* test' "$each"; then
         printf '\n%s: no test has run, or the run has not come to its end. It said last:\n' "$each"
         tail -n 25 "$each" | cut -c -400
         result=1
     fi
 done
-if [[ -z $filter ]]; then
-    listed=$("$bundle" --testing-library swift-testing --list-tests | wc -l)
-    ran=$(sed -nE 's/^[^ ]+ Test run with ([0-9]+) test.*/\1/p' "${logs[@]}" |
-        awk '{ sum += $1 } END { print sum + 0 }')
-    if ((ran != listed)); then
-        printf '\n%d tests have run, there are %d\n' "$ran" "$listed"
-        result=1
-    fi
+ran=$(sed -nE 's/^[^ ]+ Test run with ([0-9]+) test.*/\1/p' "$logs"/*.log | awk '{ sum += $1 } END { print sum + 0 }')
+if [[ -z $filter ]] && ((ran != $(wc -l <<< "$listed"))); then
+    printf '\n%d tests have run, there are %d\n' "$ran" "$(wc -l <<< "$listed")"
+    result=1
 fi
 # A name may hold the word, too.
 skipped='^[^ ]+ (Test|Suite) .* skipped(\.$|:)'
-if grep -qE "$skipped" "${logs[@]}"; then
+if grep -qE "$skipped" "$logs"/*.log; then
     result=1
 fi
 if ((result != 0)); then
     printf '\n== what failed, or did not run\n'
-    grep -hE "^✘|$skipped|^(error|fatal error):|Fatal error:|unexpected signal" "${logs[@]}" |
+    grep -hE "^✘|$skipped|^(error|fatal error):|Fatal error:|unexpected signal" "$logs"/*.log |
         cut -c -400 | sort | uniq -c | head -n 60
 fi
-printf '\n'
-grep -hE '^[^ ]+ Test run with' "${logs[@]}" || true
+printf '\n%d tests have run: %s\n' "$ran" "$( ((result == 0)) && echo 'all passed' || echo 'some failed')"
 exit "$result"

@@ -120,8 +120,8 @@ package struct ControlRecord: Equatable, Sendable {
             case .unreadableKey: "the key is not <environment>/<bundle ID>/<pause, pace or discard>"
             case .unreadableValue: "the value is no TopicControl, or sets no lever"
             case .leversDiffer: "key and value name different levers"
-            case .namesDiffer: "key and value name different topics"
-            case .zeroPace: "the pace is 0 notifications per second; pause stops a topic"
+            case .namesDiffer: "key and value name different apps"
+            case .zeroPace: "the pace is 0 notifications per second; pause stops an app"
             }
         }
     }
