@@ -176,8 +176,8 @@ let package = Package(
         .executableTarget(
             name: "belfry-bench",
             dependencies: benchmark + [
-                "APNsProtocol", "BenchmarkCommon", "HTTP2Transport", "RedisClient", "Sandbox", "TokenState",
-                "belfry-bench-broker", "belfry-bench-calls", "belfry-bench-fire", "belfry-bench-floor",
+                "APNsProtocol", "BenchmarkCommon", "HTTP2Transport", "PipelineCore", "RedisClient", "Sandbox",
+                "TokenState", "belfry-bench-broker", "belfry-bench-calls", "belfry-bench-fire", "belfry-bench-floor",
                 "belfry-bench-load", "belfry-bench-lookups", "belfry-bench-sink", protobuf,
             ],
             path: "Tests/Benchmarks/Driver"

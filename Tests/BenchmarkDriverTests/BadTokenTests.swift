@@ -11,8 +11,17 @@ struct BadTokenTests {
         return (0..<5000).map { _ in random.bytes(32) }
     }()
 
+    /// Of so many partitions some have no key.
+    private static let places = BadTokenMix.Places(bundleID: "a.b", partitions: 200, lanes: 2)
+
     private func mix(_ percent: Double, seed: UInt64 = 1) -> BadTokenMix {
-        BadTokenMix(seed: seed, notifications: 20_000, invalidPercent: percent, devices: Self.devices)
+        BadTokenMix(
+            seed: seed,
+            notifications: 20_000,
+            invalidPercent: percent,
+            devices: Self.devices,
+            places: Self.places
+        )
     }
 
     @Test("Each distinct bad token occurs twenty times, and their share is what was asked for", arguments: [0.1, 1, 5])
@@ -29,6 +38,18 @@ struct BadTokenTests {
         #expect(goods == mix.good)
         #expect(mix.total == 20_000)
         #expect(mix.distinctBad == Int(percent * 10))
+    }
+
+    @Test("Bad tokens are spread evenly over the places that a worker's connections share", arguments: [0.8, 60])
+    func even(percent: Double) {
+        let good = Set(Self.devices)
+        let bad = Set(mix(percent).records.flatMap(\.tokens)).subtracting(good)
+        let counts = Dictionary(grouping: bad, by: Self.places.place(of:)).mapValues(\.count)
+        #expect(counts.values.reduce(0, +) == bad.count)
+        let all = Self.places.all
+        #expect((200..<400).contains(all.count) && Set(all).isSuperset(of: counts.keys))
+        #expect(counts.values.allSatisfy { (bad.count / all.count...bad.count / all.count + 1).contains($0) })
+        #expect(counts.count == min(all.count, bad.count))
     }
 
     @Test("A record holds tokens of one key, a hundred at most, none twice")

@@ -1,3 +1,4 @@
+import PipelineCore
 import PushSchemas
 import Workbench
 
@@ -19,6 +20,33 @@ struct BadTokenMix: Sendable {
     static let spread: UInt32 = 256
     static let tokensPerRecord = 100
 
+    /// How a worker's connections share the tokens.
+    struct Places: Sendable {
+        var bundleID: String
+        /// Of push.requests.
+        var partitions: Int32
+        /// Of the bundle, in each shard of the worker.
+        var lanes: Int
+
+        /// All that have tokens, of which a connection has some wholly. Many partitions have none of the keys.
+        var all: [Int] {
+            Set((0..<BadTokenMix.spread).map(partition)).sorted().flatMap { partition in
+                (0..<lanes).map { Int(partition) * lanes + $0 }
+            }
+        }
+
+        func place(of token: [UInt8]) -> Int {
+            token.withUnsafeBytes { bytes in
+                let number = partition(ofShard: RecordKey.shard(of: bytes, spread: BadTokenMix.spread))
+                return Int(number) * lanes + TokenAffinity(lanes: lanes).lane(checksum: CRC32.checksum(bytes))
+            }
+        }
+
+        private func partition(ofShard shard: UInt32) -> Int32 {
+            KafkaPartitioner.murmur2Partition(key: "\(bundleID)#\(shard)", count: partitions)
+        }
+    }
+
     let records: [Record]
     /// Notifications to good tokens.
     let good: Int
@@ -30,11 +58,19 @@ struct BadTokenMix: Sendable {
     ///   - notifications: in all; the last few that do not make ``occurrences`` of a bad token are good ones.
     ///   - invalidPercent: share of notifications to bad tokens.
     ///   - devices: good tokens, which take turns in a random order.
-    init(seed: UInt64, notifications: Int, invalidPercent: Double, devices: [[UInt8]]) {
+    ///   - places: those that bad tokens are spread over evenly. The slowest connection ends last, and the bound of the
+    ///     benchmark takes them for alike.
+    init(seed: UInt64, notifications: Int, invalidPercent: Double, devices: [[UInt8]], places: Places) {
         var random = SeededGenerator(seed: seed)
         distinctBad = Int((Double(notifications) * invalidPercent / 100 / Double(Self.occurrences)).rounded())
         good = notifications - distinctBad * Self.occurrences
-        let bad = (0..<distinctBad).map { _ in random.bytes(SendRequestView.packedTokenBytes) }
+        let turns = places.all.shuffled(using: &random)
+        let bad = (0..<distinctBad).map { number in
+            while true {
+                let token = random.bytes(SendRequestView.packedTokenBytes)
+                if places.place(of: token) == turns[number % turns.count] { return token }
+            }
+        }
         // Negative: the place of a bad token.
         var sequence: [Int] = (0..<distinctBad).flatMap { Array(repeating: ~$0, count: Self.occurrences) }
         let order = devices.indices.shuffled(using: &random)

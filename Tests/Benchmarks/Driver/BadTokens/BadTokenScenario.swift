@@ -147,7 +147,17 @@ final class BadTokenScenario {
     private var connections: Int { Self.shards * Self.connectionsPerTopic }
 
     private func mix(_ notifications: Int, invalidPercent: Double, seed: UInt64) -> BadTokenMix {
-        BadTokenMix(seed: seed, notifications: notifications, invalidPercent: invalidPercent, devices: tokens)
+        BadTokenMix(
+            seed: seed,
+            notifications: notifications,
+            invalidPercent: invalidPercent,
+            devices: tokens,
+            places: .init(
+                bundleID: Self.bundleID,
+                partitions: Int32(Self.partitions),
+                lanes: Self.connectionsPerTopic
+            )
+        )
     }
 
     // MARK: One run
