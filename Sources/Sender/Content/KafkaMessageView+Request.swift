@@ -18,4 +18,10 @@ extension KafkaMessageView {
             throw RecordRefusal(error)
         }
     }
+
+    /// The publisher's id of the request, shortened; nil: it has none, or cannot be read. Decodes the record.
+    var requestID: String? {
+        guard let decoded = try? request(), !decoded.requestID.isEmpty else { return nil }
+        return String(decoding: decoded.requestID, as: UTF8.self).shortened(toBytes: 200)
+    }
 }

@@ -24,6 +24,8 @@ final class PartitionAssignment {
     var mayEndEarly = false
     /// Its log ends before the committed offset: it is not read.
     var isCut = false
+    /// Records that retention deleted, until the first one behind them is read.
+    var lost: LostRecords?
     /// A mark that outlives the group's commits is written, or on its way.
     var isMarked = false
     /// The next offset of the live reader; nil: not known before its first record.
@@ -126,8 +128,8 @@ final class PartitionAssignment {
         rereadBytes += bytes
         guard rereadBytes > nearBytes else { return false }
         for feed in feeds.values where feed.ledger.doneBelow < doneBelow {
-            feed.passOver(max(next, feed.ledger.doneBelow), isRead: false)
-            feed.passOver(doneBelow - 1, isRead: false)
+            feed.passOver(max(next, feed.ledger.doneBelow))
+            feed.passOver(doneBelow - 1)
         }
         moveLive(to: doneBelow)
         return true
@@ -163,7 +165,9 @@ final class PartitionAssignment {
             gap: first?.ledger.gap.map { $0.next..<max($0.next, liveNext ?? doneBelow) }
         )
         let feed = add(hash, account, ledger)
-        if let first { feed.inheritGap(publishedAt: first.cursorPublishedAt, isRead: !first.lacksPublishedAt) }
+        if let first {
+            feed.inheritGap(from: GapStart(publishedAt: first.cursorPublishedAt, isRead: !first.lacksPublishedAt))
+        }
         return feed
     }
 
@@ -254,11 +258,11 @@ final class PartitionAssignment {
         guard feed.ledger.frontier.recordCount > 0, feeds[feed.hash] === feed else { return nil }
         let ledger = feed.ledger.rewound(liveNext: liveNext ?? doneBelow)
         // Before the feed lets go of its records.
-        let publishedAt = feed.unfinishedPublishedAt
+        let start = feed.unfinishedStart
         feed.account.pace?.giveBack(feed.ledger.frontier.uncommitted)
         table.remove(feed)
         let made = add(feed.hash, feed.account, ledger)
-        made.inheritGap(publishedAt: publishedAt, isRead: true)
+        made.inheritGap(from: start)
         made.inheritUnrememberedRequests(of: feed)
         made.inheritSummaries(of: feed)
         for sharer in feed.sharers { made.share(with: sharer) }
@@ -275,7 +279,7 @@ final class PartitionAssignment {
         }
         table.remove(feed)
         let made = add(feed.hash, account, feed.ledger)
-        made.inheritGap(publishedAt: feed.cursorPublishedAt, isRead: !feed.lacksPublishedAt)
+        made.inheritGap(from: feed.gapStart)
         return made
     }
 

@@ -44,11 +44,9 @@ final class TopicFeed {
     var keptAt: Int64?
 
     private let budget: ShardMemory
-    /// The publishing time of the last record that was taken in while the topic lagged, or of the first that was passed
-    /// over: no record that waits is older. UNIX milliseconds; nil: no such record was met.
-    private var gapPublishedAt: Int64?
-    /// The log was read for the time of the record at the cursor.
-    private var isCursorLookedAt = false
+    /// The start of the gap: the first record that was passed over, with the time of the last one that was taken in
+    /// since.
+    private(set) var gapStart = GapStart()
     private var sources = RecordSources()
 
     init(
@@ -114,7 +112,7 @@ final class TopicFeed {
         let frameBytes = ShardLimits.notificationBytes + payloadBytes
         let bytes = message.memoryBytes + keptBytes + tokens * frameBytes
         // The rest of the gap was published later.
-        if !ledger.isLive { gapPublishedAt = message.timestampMilliseconds }
+        if !ledger.isLive { gapStart.publishedAt = message.timestampMilliseconds }
         let number = change {
             $0.addRecord(offset: message.offset, tokens: tokens, bytes: bytes, isWhole: isWhole)
         }
@@ -126,19 +124,27 @@ final class TopicFeed {
         return number
     }
 
-    /// - Parameters:
-    ///   - publishedAt: UNIX milliseconds; asked for only at the first of a gap.
-    ///   - isRead: the record was read, so that the log does not tell more of its time.
-    func passOver(_ offset: Int64, publishedAt: @autoclosure () -> Int64? = nil, isRead: Bool = true) {
-        if ledger.isLive {
-            gapPublishedAt = publishedAt()
-            isCursorLookedAt = isRead
-        }
+    /// - Parameter start: the record; asked for only at the first of a gap.
+    func passOver(_ offset: Int64, as start: @autoclosure () -> GapStart = GapStart()) {
+        if ledger.isLive { gapStart = start() }
         ledger.passOver(offset)
     }
 
     func fed(upTo offset: Int64) { ledger.fed(upTo: offset) }
-    func skip(to low: Int64) -> Int64 { ledger.skip(to: low) }
+
+    /// Goes on where the log begins now.
+    ///
+    /// - Returns: the records of the gap that it has no more; nil: it has all.
+    func skip(to low: Int64) -> LostRecords? {
+        guard let gap = ledger.gap, ledger.skip(to: low) > 0 else { return nil }
+        var lost = LostRecords(gap.next...min(gap.last, low - 1))
+        lost.since = gapStart.publishedAt
+        lost.topics = topics.map { "\($0.bundleID) in \($0.environment)" }
+        if let request = gapStart.request, lost.offsets.contains(request.offset) { lost.requestIDs = [request.id] }
+        // The record at the cursor is another one now.
+        gapStart = GapStart()
+        return lost
+    }
 
     @discardableResult
     func markDone(_ record: UInt32, token: UInt32) -> Bool {
@@ -254,20 +260,15 @@ final class TopicFeed {
     /// Takes over from a former feed of the topic, which is fed anew from its cursor.
     func inheritUnrememberedRequests(of former: TopicFeed) { unrememberedRequests = former.unrememberedRequests }
 
-    /// - Parameters:
-    ///   - publishedAt: of the record at the cursor, or of an earlier one; nil: not known.
-    ///   - isRead: the log does not tell more of it.
-    func inheritGap(publishedAt: Int64?, isRead: Bool) {
-        gapPublishedAt = publishedAt
-        isCursorLookedAt = isRead
-    }
+    /// - Parameter start: the record at the cursor, or an earlier one.
+    func inheritGap(from start: GapStart) { gapStart = start }
 
     /// The log was read for the record at the cursor.
     ///
     /// - Parameter publishedAt: of it, or of the first record behind it; nil: the log does not tell.
     func lookedAtCursor(publishedAt: Int64?) {
-        isCursorLookedAt = true
-        if !ledger.isLive, gapPublishedAt == nil { gapPublishedAt = publishedAt }
+        gapStart.isRead = true
+        if !ledger.isLive, gapStart.publishedAt == nil { gapStart.publishedAt = publishedAt }
     }
 
     func forgetUnrememberedRequests(below offset: Int64) {
@@ -336,16 +337,24 @@ final class TopicFeed {
     /// The time of publishing the record at the cursor of a topic that lags, UNIX milliseconds, or an earlier one. Nil:
     /// the topic does not lag, or the time is not known.
     var cursorPublishedAt: Int64? {
-        ledger.isLive ? nil : oldestPublishedAt ?? gapPublishedAt
+        ledger.isLive ? nil : oldestPublishedAt ?? gapStart.publishedAt
     }
 
     /// The time of publishing the oldest record that is not done, taken in or not, UNIX milliseconds, or an earlier
     /// one. Nil: all are done, or the time is not known.
     var unfinishedPublishedAt: Int64? { oldestPublishedAt ?? cursorPublishedAt }
 
+    /// The start of the gap when the topic is fed anew: the oldest record that is not done, taken in or not.
+    var unfinishedStart: GapStart {
+        guard let (batch, index) = source(of: ledger.frontier.firstRecord) else {
+            return GapStart(publishedAt: cursorPublishedAt, isRead: true, request: gapStart.request)
+        }
+        return GapStart(batch[index])
+    }
+
     /// The feed lags, and the publishing time of the record at its cursor is not known: it was taken over.
     var lacksPublishedAt: Bool {
-        !isCursorLookedAt && gapPublishedAt == nil && !ledger.isLive && ledger.frontier.recordCount == 0
+        !gapStart.isRead && gapStart.publishedAt == nil && !ledger.isLive && ledger.frontier.recordCount == 0
     }
 
     /// The time of publishing a record, UNIX milliseconds. Nil once the cursor has passed it, or if the log does not

@@ -62,6 +62,7 @@ final class CatchUpReader {
                 let (batch, first) = next(of: partition)
             else { continue }
             turn = (turn + step + 1) % behind.count
+            if partition.lost != nil, first < batch.count { partition.endLoss(at: batch[first], logger: logger) }
             intake.begin(batch, now: now)
             let stop = admission.admitBehind(batch, from: first, of: partition, start: start)
             switch stop {
@@ -139,6 +140,7 @@ final class CatchUpReader {
                 report(error, at: message.offset, partition, now: now)
                 return true
             }
+            if partition.lost != nil { partition.endLoss(at: message, logger: logger) }
             // At the end of the log nothing tells the time of those that are left.
             let end = message.isError ? .max : message.offset
             for feed in unknown where feed.lacksPublishedAt {

@@ -68,6 +68,7 @@ final class LiveReader {
             // Consecutive messages mostly are of one partition.
             if partition?.number != message.partition { partition = leftover.partitions[message.partition] }
             guard let partition, partition.phase == .active else { continue }
+            if partition.lost != nil { partition.endLoss(at: message, logger: logger) }
             admission.admitLive(message, at: index, of: partition)
             if partition.endsNearStretch(bytes: message.recordBytes) { jump(in: partition) }
         }

@@ -140,7 +140,7 @@ final class RecordAdmission {
     private func takesLive(_ message: KafkaMessageView, in feed: TopicFeed, isDiscarded: Bool = false) -> Bool {
         guard message.offset >= feed.ledger.doneBelow else { return false }
         guard feed.ledger.isLive, admits(feed) || isDiscarded && admitsDiscarded(feed) else {
-            feed.passOver(message.offset, publishedAt: message.timestampMilliseconds)
+            feed.passOver(message.offset, as: GapStart(message))
             return false
         }
         return true

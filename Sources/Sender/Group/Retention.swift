@@ -88,7 +88,7 @@ final class Retention {
             return logger.warning("partition could not be moved; trying again", metadata: ["error": "\(error)"])
         }
         partition.moveLive(to: next)
-        if case .overtaken = found { report(partition, offset: expected, there.low) }
+        if case .overtaken = found { report(LostRecords(expected...there.low - 1), of: partition, there.low) }
     }
 
     /// Tells that a partition was cut. False: it was not.
@@ -120,36 +120,20 @@ final class Retention {
         let found = PositionInLog(next: refused, refused: refused, low: there.low, high: there.high)
         if isCut(found, partition, offset: refused, there) { return catchUp.stand(partition.number) }
         catchUp.resume(partition.number)
-        let lost = partition.feeds.values.compactMap { feed -> Range<Int64>? in
-            guard let gap = feed.ledger.gap, feed.skip(to: there.low) > 0 else { return nil }
-            return gap.next..<min(there.low, gap.last + 1)
-        }
-        guard let first = lost.map(\.lowerBound).min() else { return }
-        report(partition, offset: first, there.low, lost: lost.unionCount)
+        guard let lost = LostRecords(partition.sortedFeeds.compactMap { $0.skip(to: there.low) }) else { return }
+        report(lost, of: partition, there.low)
     }
 
-    /// - Parameter lost: nil: all from the offset to the beginning of the log.
-    private func report(_ partition: PartitionAssignment, offset: Int64, _ low: Int64, lost: Int64? = nil) {
-        let lost = lost ?? low - offset
-        recordsLost += Int(lost)
+    /// Tells at once. The first record that is left tells more when it is read.
+    private func report(_ lost: LostRecords, of partition: PartitionAssignment, _ low: Int64) {
+        recordsLost += Int(lost.count)
+        partition.lost = LostRecords([partition.lost, lost].compactMap(\.self))
+        var metadata = lost.metadata
+        metadata["partition"] = "\(partition.number)"
+        metadata["first"] = "\(low)"
         logger.critical(
             "retention has overtaken the lag: records were deleted before they were read",
-            metadata: [
-                "partition": "\(partition.number)", "offset": "\(offset)", "first": "\(low)", "lost": "\(lost)",
-            ]
+            metadata: metadata
         )
-    }
-}
-
-extension [Range<Int64>] {
-    /// The number of values that lie in at least one of the ranges.
-    fileprivate var unionCount: Int64 {
-        var count: Int64 = 0
-        var end = Int64.min
-        for range in sorted(by: { $0.lowerBound < $1.lowerBound }) where range.upperBound > end {
-            count += range.upperBound - Swift.max(end, range.lowerBound)
-            end = range.upperBound
-        }
-        return count
     }
 }

@@ -97,6 +97,7 @@ final class OffsetsOutOfRange {
             break
         case .overtaken(let lostRecords):
             recordsLost += lostRecords
+            metadata["last"] = "\(extent.low - 1)"
             metadata["first"] = "\(extent.low)"
             metadata["lost"] = "\(lostRecords)"
             logger.critical(

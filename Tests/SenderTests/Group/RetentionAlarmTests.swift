@@ -1,4 +1,6 @@
+import Foundation
 import PipelineCore
+import PushSchemas
 import Testing
 
 @testable import KafkaClient
@@ -49,7 +51,7 @@ struct RetentionAlarmTests {
             budget: ShardMemory(MemoryBudget(limitBytes: .max, topicLimitBytes: .max))
         )
         let feed = partition.feed(of: Bench.hash(Bench.sport), account: TopicAccount(nil))
-        feed.passOver(3, publishedAt: 7000)
+        feed.passOver(3, as: GapStart(publishedAt: 7000, isRead: true))
         let claimed = partition.claim(feed, for: TopicAccount(nil))
         #expect(claimed !== feed && claimed.cursorPublishedAt == 7000)
     }
@@ -177,5 +179,71 @@ struct RetentionAlarmTests {
         #expect(bench.shard.report().counters.recordsLost == 100)
         #expect(bench.lines.messages.count { $0.hasPrefix("retention has overtaken the lag") } == 1)
         #expect(try bench.laggards() == [Bench.hash(Bench.sport): 105, Bench.hash(Self.other): 105])
+    }
+
+    @Test("Records that retention deleted are told with their offsets, topic, request and time, up to the first left")
+    func told() throws {
+        let bench = Bench()
+        defer { bench.shard.leave() }
+        bench.gateway.missing = [Bench.sport]
+        bench.assign(0)
+        bench.publishedAt = 5000
+        let request = PushSendRequest.with {
+            $0.requestID = "first"
+            $0.packedTokens = Data(repeating: 1, count: 32)
+        }
+        try bench.bring([(Bench.sport, request)])
+        bench.publishedAt = 9000
+        try bench.bring((Bench.sport, [2]), (Bench.sport, [3]))
+        bench.wait(milliseconds: 2000)
+        bench.reader.records = []
+        bench.reader.partitions[0].notice = (.offsetOutOfRange, 0)
+        bench.group.start = 2
+        bench.group.end = 3
+        bench.gateway.missing = []
+        bench.wait(milliseconds: 5000)
+        var told = [
+            "partition": "0", "offset": "0", "last": "1", "lost": "2", "first": "2",
+            "since": "1970-01-01T00:00:05.000Z", "topics": "com.example.sport in sandbox", "requests": "first",
+        ]
+        let alarm = "retention has overtaken the lag: records were deleted before they were read"
+        #expect(bench.lines.metadata(of: alarm) == [told])
+        #expect(bench.gateway.accepted(of: Bench.sport).isEmpty)
+        try bench.keep(Bench.sport, [3], at: 2)
+        bench.wait(milliseconds: 5000)
+        told["until"] = "1970-01-01T00:00:09.000Z"
+        #expect(bench.lines.metadata(of: "first record behind those that retention deleted") == [told])
+        #expect(bench.gateway.accepted(of: Bench.sport) == [3])
+    }
+
+    @Test("What is lost of several topics counts once, and is dated where the times of all are known")
+    func union() throws {
+        func part(_ offsets: ClosedRange<Int64>, since: Int64?) -> LostRecords {
+            var part = LostRecords(offsets)
+            part.since = since
+            part.topics = ["com.example.news in sandbox"]
+            return part
+        }
+        let lost = try #require(LostRecords([part(3...5, since: 7), part(1...3, since: 4), part(9...9, since: 8)]))
+        #expect(lost.offsets == 1...9 && lost.count == 6 && lost.since == 4)
+        #expect(lost.topics == ["com.example.news in sandbox"])
+        #expect(LostRecords([part(3...5, since: 7), part(1...3, since: nil)])?.since == nil)
+        #expect(LostRecords([]) == nil)
+    }
+
+    @Test("Behind lost records the time at the cursor is that of the first record left, and is looked up")
+    func timeBehindLoss() {
+        let partition = PartitionAssignment(
+            place: KafkaTopicPartition(topic: "push.requests", partition: 0),
+            doneBelow: 0,
+            table: FeedTable(),
+            budget: ShardMemory(MemoryBudget(limitBytes: .max, topicLimitBytes: .max))
+        )
+        let feed = partition.feed(of: Bench.hash(Bench.sport), account: TopicAccount(nil))
+        feed.passOver(3, as: GapStart(publishedAt: 7000, isRead: true))
+        feed.passOver(9)
+        #expect(feed.skip(to: 3) == nil && feed.cursorPublishedAt == 7000)
+        #expect(feed.skip(to: 5)?.offsets == 3...4)
+        #expect(feed.cursorPublishedAt == nil && feed.lacksPublishedAt)
     }
 }
