@@ -9,6 +9,7 @@ import PushTopics
 public final class GroupPositions {
     public let groupID: String
     private let admin: KafkaAdmin
+    private let configuration: BelfryConfiguration
     private let settings: KafkaSettings
     private let topic: String
     private let known: [TopicHashNames.Name]
@@ -17,6 +18,7 @@ public final class GroupPositions {
     private static let timeoutMilliseconds: Int32 = 10_000
 
     public init(_ configuration: BelfryConfiguration) throws(ToolError) {
+        self.configuration = configuration
         groupID = GroupNames(configuration).worker
         settings = configuration.kafka
         topic = TopicNames(configuration.kafka).requests
@@ -31,11 +33,23 @@ public final class GroupPositions {
     /// Idempotent.
     public func close() { admin.close() }
 
-    /// Every partition of push.requests, in order. Bundles that neither certificates nor the configuration name are
-    /// named by the records at their cursors.
+    /// Every partition of push.requests, in order, with the reasons why topics lag. Bundles that neither certificates
+    /// nor the configuration name are named by the records at their cursors.
     public func all() throws(ToolError) -> [PartitionPosition] {
         var positions = try asking { () throws(KafkaError) in try self.positions(of: Array(0..<partitionCount())) }
-        guard positions.contains(where: { !$0.unnamed.isEmpty }) else { return positions }
+        if positions.contains(where: { !$0.unnamed.isEmpty || $0.hasLost }) { try readLog(of: &positions) }
+        guard positions.contains(where: { !$0.laggards.isEmpty }) else { return positions }
+        let reasons = LagReasons(configuration)
+        for index in positions.indices { positions[index].explain(by: reasons) }
+        return positions
+    }
+
+    /// Some partitions as they are committed, without what the log and push.controls tell of them.
+    func current(_ partitions: [Int32]) throws(ToolError) -> [PartitionPosition] {
+        try asking { () throws(KafkaError) in try positions(of: partitions) }
+    }
+
+    private func readLog(of positions: inout [PartitionPosition]) throws(ToolError) {
         let log = try TopicLog(settings, topic: topic, clientID: Self.clientID)
         defer { log.close() }
         for index in positions.indices {
@@ -48,8 +62,12 @@ public final class GroupPositions {
                     return false
                 }
             }
+            guard positions[index].hasLost else { continue }
+            try log.read([place]) { message throws(ToolError) in
+                positions[index].firstLeft = PartitionPosition.FirstRecord(message)
+                return false
+            }
         }
-        return positions
     }
 
     /// Makes out what an order would change.
@@ -62,7 +80,7 @@ public final class GroupPositions {
         }
         return try PositionChange(
             order,
-            of: current(order.partition),
+            of: current([order.partition])[0],
             metadataBytes: settings.commitMetadataBytes
         )
     }
@@ -72,7 +90,7 @@ public final class GroupPositions {
     /// - Throws: `ToolError.kafka`: the group has members, or has moved since the plan was made.
     public func carryOut(_ change: PositionChange) throws(ToolError) {
         let place = change.before.place
-        let now = try current(place.partition)
+        let now = try current([place.partition])[0]
         guard now.offset == change.before.offset, now.metadataText == change.before.metadataText else {
             throw .kafka("\(place): the group has committed meanwhile; nothing was changed, look again")
         }
@@ -92,10 +110,6 @@ public final class GroupPositions {
                     + "of those that were killed is over; nothing was changed (\(error))"
             )
         }
-    }
-
-    private func current(_ partition: Int32) throws(ToolError) -> PartitionPosition {
-        try asking { () throws(KafkaError) in try positions(of: [partition])[0] }
     }
 
     private func partitionCount() throws(KafkaError) -> Int32 {

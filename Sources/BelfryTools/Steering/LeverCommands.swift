@@ -64,7 +64,8 @@ public enum LeverCommands {
         if levers.lines.isEmpty { Diagnostics.tell("no lever is set") }
     }
 
-    private static func read(_ settings: KafkaSettings) throws(ToolError) -> LeverListing {
+    /// The levers that push.controls leaves set.
+    static func read(_ settings: KafkaSettings) throws(ToolError) -> LeverListing {
         let names = TopicNames(settings)
         let log = try TopicLog(settings, topic: names.controls, clientID: "belfry-topics")
         defer { log.close() }

@@ -1,6 +1,7 @@
 import BelfrySupport
 import KafkaClient
 import PipelineCore
+import PushSchemas
 
 /// Position of the workers' group in one partition of push.requests. It knows the topics that are behind.
 public struct PartitionPosition: Equatable, Sendable {
@@ -22,6 +23,26 @@ public struct PartitionPosition: Equatable, Sendable {
         }
     }
 
+    /// The first record of a log that has lost records.
+    struct FirstRecord: Equatable, Sendable {
+        var offset: Int64
+        /// UNIX milliseconds; nil: the log does not tell.
+        var publishedAt: Int64?
+        /// The publisher's id; empty: it has none, or cannot be read.
+        var requestID = ""
+    }
+
+    /// The group's progress with one request.
+    enum Progress: Equatable, Sendable {
+        /// The workers have not come to it, as far as they have committed.
+        case unread
+        /// It is read, and its topic lags from there or from before.
+        case behind
+        case done
+        /// Nothing of the partition is read.
+        case standing
+    }
+
     let place: KafkaTopicPartition
     /// Nil: nothing is committed.
     let offset: Int64?
@@ -32,6 +53,10 @@ public struct PartitionPosition: Equatable, Sendable {
     /// Topics that may be behind.
     private(set) var known: [TopicHashNames.Name]
     private(set) var names: TopicHashNames
+    /// The reasons why topics lag, as far as they were looked for.
+    private var reasons: [TopicHash: LagReason] = [:]
+    /// Nil: it was not read.
+    var firstLeft: FirstRecord?
 
     init(_ committed: KafkaPartitionOffset, log: KafkaWatermarks, known: [TopicHashNames.Name]) {
         place = committed.place
@@ -75,6 +100,45 @@ public struct PartitionPosition: Equatable, Sendable {
         names = TopicHashNames(known, salt: metadata.salt)
     }
 
+    /// Notes why those topics lag whose bundles are known.
+    mutating func explain(by found: LagReasons) {
+        for laggard in laggards {
+            if let name = names[laggard.topic] { reasons[laggard.topic] = found.reason(of: name) }
+        }
+    }
+
+    // MARK: Requests
+
+    /// The progress of the group with a topic's request at an offset.
+    func progress(of name: TopicHashNames.Name, at request: Int64) -> Progress {
+        switch metadata {
+        case .notUnderstood, .madeFor: return .standing
+        case .uncommitted, .understood, .missing: break
+        }
+        guard let offset, request < offset else { return .unread }
+        let hash = TopicHash(bundleID: name.bundleID, environment: name.environment, salt: metadata.salt)
+        return laggards.contains { $0.topic == hash && $0.cursor <= request } ? .behind : .done
+    }
+
+    /// Retention has deleted records that the group has not done.
+    var hasLost: Bool { ([offset].compactMap(\.self) + laggards.map(\.cursor)).contains { lost(from: $0) != nil } }
+
+    /// The offsets that the log has no more, of those from one on that were to be read; records of other topics are
+    /// among them.
+    private func lost(from next: Int64) -> ClosedRange<Int64>? { next < log.low ? next...log.low - 1 : nil }
+
+    private func lossText(from next: Int64) -> String? {
+        guard let gone = lost(from: next) else { return nil }
+        var text = "lost: retention has deleted offsets \(gone.allowedText) before they were sent"
+        guard let firstLeft else { return text }
+        text += "; the first that is left is \(firstLeft.offset)"
+        if let time = firstLeft.publishedAt { text += ", published \(UTCTimestamp.text(unixMilliseconds: time))" }
+        if !firstLeft.requestID.isEmpty { text += ", request id \(TerminalText.column(firstLeft.requestID))" }
+        return text
+    }
+
+    // MARK: Output
+
     /// One JSON object on one line, without its end.
     public var json: String { line.text }
 
@@ -88,6 +152,8 @@ public struct PartitionPosition: Equatable, Sendable {
         line.append("metadata", metadataName)
         if case .madeFor(let made, _) = metadata { line.append("made_for", made) }
         if let wayOut { line.append("set_offset_to", wayOut) }
+        if let gone = offset.flatMap(lost(from:)) { line.append("lost", Self.extent(gone)) }
+        if let firstLeft { line.append("first_left", firstLeft.line) }
         line.append("laggards", laggards.map { self.line(of: $0) })
         return line
     }
@@ -102,19 +168,37 @@ public struct PartitionPosition: Equatable, Sendable {
         line.append("cursor", laggard.cursor)
         line.append("records_to_end", recordsToEnd(laggard))
         line.append("done_runs", laggard.done.runs.count)
+        if let gone = lost(from: laggard.cursor) { line.append("lost", Self.extent(gone)) }
+        if let reason = reasons[laggard.topic] {
+            line.append("why", reason.name)
+            line.append("why_text", reason.text)
+        }
         return line
     }
 
-    /// One line for the partition, and one for each topic that is behind.
+    private static func extent(_ offsets: ClosedRange<Int64>) -> JSONLine {
+        var line = JSONLine()
+        line.append("first", offsets.lowerBound)
+        line.append("last", offsets.upperBound)
+        return line
+    }
+
+    /// One line for the partition, and some for each topic that is behind.
     public var text: String {
         let committed = offset.map { "committed \($0)" } ?? "nothing committed"
         let head = "\(place): \(committed)\(remark), log \(log.low)...\(log.high)"
-        let lines = laggards.map { laggard in
-            "  \(names.text(of: laggard.topic)): cursor \(laggard.cursor), "
-                + "\(counted(recordsToEnd(laggard), "record")) to the end, "
-                + "\(counted(laggard.done.runs.count, "done run"))"
+        var lines = [head]
+        if let loss = offset.flatMap(lossText(from:)) { lines.append("  \(loss)") }
+        for laggard in laggards {
+            lines.append(
+                "  \(names.text(of: laggard.topic)): cursor \(laggard.cursor), "
+                    + "\(counted(recordsToEnd(laggard), "record")) to the end, "
+                    + "\(counted(laggard.done.runs.count, "done run"))"
+            )
+            if let reason = reasons[laggard.topic] { lines.append("    why: \(reason.text)") }
+            if let loss = lossText(from: laggard.cursor) { lines.append("    \(loss)") }
         }
-        return ([head] + lines).joined(separator: "\n")
+        return lines.joined(separator: "\n")
     }
 
     /// Of all topics: only a worker that reads them can tell whose they are.
@@ -147,5 +231,22 @@ public struct PartitionPosition: Equatable, Sendable {
                 + "furthest behind had its cursor \(counted(made - min(lowest, made), "record")) before; set the "
                 + "offset to \(wayOut ?? log.low), which loses nothing and repeats what other apps have there"
         }
+    }
+}
+
+extension PartitionPosition.FirstRecord {
+    init(_ message: KafkaMessageView) {
+        offset = message.offset
+        publishedAt = message.timestampMilliseconds
+        let type = RecordContentType(header: message.header(RecordContentType.headerName))
+        requestID = (try? RequestDecoding.decode(PushSendRequest.self, from: message.value, as: type))?.requestID ?? ""
+    }
+
+    fileprivate var line: JSONLine {
+        var line = JSONLine()
+        line.append("offset", offset)
+        if let publishedAt { line.append("published_at", UTCTimestamp.text(unixMilliseconds: publishedAt)) }
+        if !requestID.isEmpty { line.append("request_id", requestID) }
+        return line
     }
 }

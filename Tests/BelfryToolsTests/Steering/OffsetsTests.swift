@@ -33,6 +33,43 @@ struct OffsetsTests {
         #expect(position.json.contains(#""bundle":"com.example.news","environment":"sandbox","#))
     }
 
+    @Test("Offsets that retention deleted before they were sent are told, with the first record that is left")
+    func lost() throws {
+        let news = "com.example.news"
+        var position = try position(at: 100, [(news, "", 10), (news, "sandbox", 40)], low: 30)
+        #expect(position.hasLost)
+        let loss = "    lost: retention has deleted offsets 10...29 before they were sent"
+        #expect(position.text.split(separator: "\n")[2] == loss)
+        #expect(position.text.contains(" 160 records to the end, 0 done runs") && !position.text.hasSuffix("sent"))
+        #expect(position.json.contains(#""done_runs":0,"lost":{"first":10,"last":29}},"#))
+        position.firstLeft = .init(offset: 30, publishedAt: 5000, requestID: "next")
+        let first = "; the first that is left is 30, published 1970-01-01T00:00:05.000Z, request id next"
+        #expect(position.text.contains(loss + first))
+        let json = #""first_left":{"offset":30,"published_at":"1970-01-01T00:00:05.000Z","request_id":"next"}"#
+        #expect(position.json.contains(json))
+        let all = try self.position(at: 100, [], low: 101)
+        #expect(all.hasLost && all.text.hasSuffix("\n  lost: retention has deleted offsets 100 before they were sent"))
+        #expect(all.json.contains(#""lost":{"first":100,"last":100}"#))
+        #expect(try !self.position(at: 100, [("com.example.news", "", 10)], low: 10).hasLost)
+    }
+
+    @Test("A request is done where neither the offset nor its topic's cursor stands before it")
+    func progress() throws {
+        let name = known[0]
+        let position = try position(at: 100, [(name.bundleID, "", 40), (name.bundleID, "sandbox", 10)])
+        for (offset, progress) in [
+            (39, .done), (40, .behind), (99, .behind), (100, .unread),
+        ] as [(Int64, PartitionPosition.Progress)] {
+            #expect(position.progress(of: name, at: offset) == progress, "\(offset)")
+        }
+        let standing = PartitionPosition(
+            KafkaPartitionOffset(Self.place, offset: 100, metadata: "9;?"),
+            log: KafkaWatermarks(low: 5, high: 200),
+            known: known
+        )
+        #expect(standing.progress(of: name, at: 7) == .standing)
+    }
+
     @Test("A change is told as before and after, for the partition and for each topic")
     func change() throws {
         let before = try position(at: 100, [("com.example.news", "", 10), ("com.example.news", "sandbox", 40)])
@@ -204,7 +241,8 @@ struct OffsetsTests {
 
     private func position(
         at offset: Int64,
-        _ laggards: [(bundleID: String, environment: String, cursor: Int64)]
+        _ laggards: [(bundleID: String, environment: String, cursor: Int64)],
+        low: Int64 = 5
     ) throws -> PartitionPosition {
         var metadata = PositionMetadata()
         metadata.laggards = laggards.map {
@@ -213,7 +251,7 @@ struct OffsetsTests {
         let text = try #require(metadata.position(at: offset, limitBytes: 4096)).metadata
         return PartitionPosition(
             KafkaPartitionOffset(Self.place, offset: offset, metadata: text),
-            log: KafkaWatermarks(low: 5, high: 200),
+            log: KafkaWatermarks(low: low, high: 200),
             known: known
         )
     }
