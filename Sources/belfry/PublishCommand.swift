@@ -214,7 +214,9 @@ struct PublishCommand: AsyncParsableCommand {
         if checkpoint != nil, configuration.worker.dedupeWindow == .zero { Diagnostics.tell(Self.withoutDedupe) }
         let completion = try publish(publication, through: configuration.kafka)
         output.print(json: completion.report.json, text: completion.report.text)
-        if let wait = completion.wait { try awaitOutcomes(wait) }
+        if let wait = completion.wait {
+            try awaitOutcomes(wait, WaitObstacle(configuration, bundleID: app, environment: environment))
+        }
     }
 
     private static let withoutDedupe = """
@@ -245,12 +247,13 @@ struct PublishCommand: AsyncParsableCommand {
         return "\(ProgressLine.bar(Double(bytes) / Double(size))) of the tokens checked"
     }
 
-    private func awaitOutcomes(_ wait: OutcomeWait) throws {
+    private func awaitOutcomes(_ wait: OutcomeWait, _ obstacle: WaitObstacle) throws {
         defer { wait.close() }
         let progress = ProgressLine()
         let stop = StopRequest()
         let result = wait.wait(
             isStopped: { stop.isMade },
+            obstacle: { obstacle.text(unfinished: $0) },
             onProgress: { done, total in
                 let share = Double(done) / Double(total)
                 progress.show("\(ProgressLine.bar(share)) \(done) of \(counted(total, "outcome"))")

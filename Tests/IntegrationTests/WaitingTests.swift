@@ -144,7 +144,7 @@ extension IntegrationTests {
             }
         }
 
-        @Test("A publish --wait without a worker says that it waits for outcomes, and when it is broken off")
+        @Test("A publish --wait without a worker says that it waits, that none has come, and when it is broken off")
         func outcomes() throws {
             try withDirectory { directory in
                 let broker = try ChildProcess(
@@ -167,6 +167,8 @@ extension IntegrationTests {
                 )
                 defer { process.kill() }
                 try process.waitForLogLine(with: "belfry: waiting for the outcomes of 1 token", within: patience)
+                let reason = "belfry: group belfry-worker has not come to the requests yet"
+                try process.waitForLogLine(with: reason, within: patience)
                 process.signal(SIGINT)
                 #expect(try process.wait(within: patience) == 1)
                 #expect(process.log.contains("interrupted: 1 token without outcome\n"), "\(process.log)")

@@ -35,6 +35,16 @@ struct AwaitedOutcomes {
 
     var isComplete: Bool { missing == 0 }
 
+    /// The lowest offset with tokens without an outcome, of each partition that has one.
+    var unfinished: [Int32: Int64] {
+        var lowest: [Int32: Int64] = [:]
+        for (place, record) in records {
+            guard case .open = record else { continue }
+            lowest[place.partition] = min(place.offset, lowest[place.partition] ?? .max)
+        }
+        return lowest
+    }
+
     /// A record was stored.
     ///
     /// - Parameter offset: negative: the answer with the place was lost, and the record is known by its request id.

@@ -67,15 +67,23 @@ public final class OutcomeWait {
     ///
     /// - Parameters:
     ///   - isStopped: asked often; true ends the wait.
+    ///   - obstacle: asked now and then while no outcome comes, with the lowest offset without its outcomes of each
+    ///     partition that has one; what it finds is told on standard error, once until it finds something else.
     ///   - onProgress: called with the tokens that have their outcomes, and all.
     public func wait(
         isStopped: () -> Bool,
+        obstacle: (_ unfinished: [Int32: Int64]) -> String? = { _ in nil },
         onProgress: (_ done: Int, _ total: Int) -> Void = { _, _ in }
     ) -> Result {
         let notice = WaitNotice("the outcomes of \(counted(tokens, "token"))")
         defer { notice.end() }
+        var watch = ObstacleWatch(now: .now)
         while !awaited.isComplete, !isStopped() {
+            if watch.isDue(now: .now), let text = watch.looked(obstacle(awaited.unfinished), now: .now) {
+                Diagnostics.tell(text)
+            }
             guard let batch = reader.read(max: Self.batchLimit, timeoutMilliseconds: 100) else { continue }
+            let missing = awaited.missing
             for index in 0..<batch.count where batch[index].error == nil {
                 let message = batch[index]
                 let type = RecordContentType(header: message.header(RecordContentType.headerName))
@@ -84,6 +92,7 @@ public final class OutcomeWait {
                     awaited.takeOutcome(outcome)
                 }
             }
+            if awaited.missing < missing { watch.came(now: .now) }
             onProgress(tokens - awaited.missing, tokens)
         }
         return Result(missing: awaited.missing, failed: awaited.failed, counts: awaited.counts)

@@ -95,6 +95,34 @@ import Testing
         #expect(awaited.isComplete && awaited.failed == 1)
     }
 
+    @Test("Of each partition the first record without all its outcomes is known")
+    func unfinished() {
+        var awaited = awaiting([(0, 7, 1), (0, 9, 2), (1, 3, 1), (-1, -1, 1)])
+        #expect(awaited.unfinished == [0: 7, 1: 3])
+        awaited.takeOutcome(outcome(0, 7, 0, .confirmed))
+        awaited.takeOutcome(outcome(0, 9, 1, .confirmed))
+        awaited.takeOutcome(outcome(1, 3, 0, .confirmed))
+        #expect(awaited.unfinished == [0: 9])
+    }
+
+    @Test("A wait without outcomes looks for an obstacle at growing intervals, and tells each one once")
+    func obstacles() {
+        let start = ContinuousClock.now
+        func after(_ seconds: Int) -> ContinuousClock.Instant { start + .seconds(seconds) }
+        var watch = ObstacleWatch(now: start)
+        #expect(!watch.isDue(now: after(4)) && watch.isDue(now: after(5)))
+        #expect(watch.looked("paused", now: after(6)) == "paused")
+        #expect(!watch.isDue(now: after(15)) && watch.isDue(now: after(16)))
+        #expect(watch.looked("paused", now: after(16)) == nil)
+        #expect(watch.looked(nil, now: after(20)) == nil)
+        #expect(watch.looked("paused", now: after(30)) == "paused", "it is paused again")
+        for second in [100, 200, 300] { _ = watch.looked("paused", now: after(second)) }
+        #expect(!watch.isDue(now: after(359)) && watch.isDue(now: after(360)))
+        watch.came(now: after(360))
+        #expect(!watch.isDue(now: after(364)) && watch.isDue(now: after(365)))
+        #expect(watch.looked("paused", now: after(365)) == nil, "outcomes in between make it no news")
+    }
+
     private func awaiting(_ records: [(Int32, Int64, Int)]) -> AwaitedOutcomes {
         var awaited = AwaitedOutcomes(topic: "push.requests")
         awaited.requestID = "r"

@@ -199,10 +199,13 @@ import Testing
             outcomes[17].status = 8
             try tell([outcome(0, 999, 0, "r")] + outcomes + outcomes.prefix(100), settings)
             var progress: [Int] = []
-            let result = wait.wait(isStopped: { false }) { done, total in
-                progress.append(done)
-                #expect(total == 1200)
-            }
+            let result = wait.wait(
+                isStopped: { false },
+                onProgress: { done, total in
+                    progress.append(done)
+                    #expect(total == 1200)
+                }
+            )
             #expect(result.missing == 0 && result.failed == 1)
             #expect(progress.last == 1200)
             let text = String(decoding: result.lines(asJSON: false), as: UTF8.self)
