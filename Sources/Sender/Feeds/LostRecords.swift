@@ -52,7 +52,7 @@ struct LostRecords {
             "offset": "\(offsets.lowerBound)", "last": "\(offsets.upperBound)", "lost": "\(count)",
         ]
         if let since { metadata["since"] = "\(UTCTimestamp.text(unixMilliseconds: since))" }
-        if !topics.isEmpty { metadata["topics"] = "\(Self.text(topics))" }
+        if !topics.isEmpty { metadata["apps"] = "\(Self.text(topics))" }
         if !requestIDs.isEmpty { metadata["requests"] = "\(Self.text(requestIDs))" }
         return metadata
     }

@@ -204,7 +204,7 @@ struct RetentionAlarmTests {
         bench.wait(milliseconds: 5000)
         var told = [
             "partition": "0", "offset": "0", "last": "1", "lost": "2", "first": "2",
-            "since": "1970-01-01T00:00:05.000Z", "topics": "com.example.sport in sandbox", "requests": "first",
+            "since": "1970-01-01T00:00:05.000Z", "apps": "com.example.sport in sandbox", "requests": "first",
         ]
         let alarm = "retention has overtaken the lag: records were deleted before they were read"
         #expect(bench.lines.metadata(of: alarm) == [told])
