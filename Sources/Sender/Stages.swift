@@ -16,7 +16,7 @@ final class Stages {
     let catchUp: CatchUpReader
     let retention: Retention
     let live: LiveReader
-    let levers: TopicLevers
+    let levers: AppLevers
     let intake: Intake
     let lookup: Lookup
     let routing: Routing
@@ -150,7 +150,7 @@ final class Stages {
             hostClock: hostClock
         )
         gateway.maySend = { [commits] in commits.maySend }
-        let directory = TopicDirectory(
+        let directory = AppDirectory(
             settings.topicLimits,
             environments: settings.environmentNames,
             hasCertificate: { [connectors = clients.connectors] environment, bundleID in
@@ -190,7 +190,7 @@ final class Stages {
         placement = clients.placement.map { source in
             KeyPlacement(source, unixMilliseconds: settings.unixMilliseconds, logger: logger, clock: clock)
         }
-        levers = TopicLevers(controls, group: group, gateway: gateway, placement: placement, logger: logger)
+        levers = AppLevers(controls, group: group, gateway: gateway, placement: placement, logger: logger)
         admission = RecordAdmission(
             directory: directory,
             placement: placement,
@@ -328,7 +328,7 @@ final class Stages {
     }
 
     /// The end of a feed's backlog; nil: there is none. Newer requests may come before it.
-    func backlogEnd(of feed: TopicFeed) -> UInt64? {
+    func backlogEnd(of feed: AppFeed) -> UInt64? {
         if let gap = feed.ledger.gap {
             return feed.account.feeding == .all ? UInt64(max(0, gap.last + 1)) : nil
         }
@@ -337,7 +337,7 @@ final class Stages {
     }
 
     /// The position up to which the backlog of a feed was routed.
-    func backlogPosition(of feed: TopicFeed, ticks: UInt64) -> UInt64 {
+    func backlogPosition(of feed: AppFeed, ticks: UInt64) -> UInt64 {
         let partition = feed.partition
         // While no more is taken in, nothing newer can come.
         guard !partition.isPaused else { return .max }

@@ -19,7 +19,7 @@ package final class WorkerRole: Role {
 
     private let context: RoleContext
     private let settings: ShardSettings
-    private let credentials: TopicCredentials
+    private let credentials: AppCredentials
     private let providerTokens: ProviderTokens
     private let redis: RedisCluster.Configuration?
     private let durability: RedisDurabilityCheck?
@@ -36,7 +36,7 @@ package final class WorkerRole: Role {
         /// The retention of push.requests; nil: for ever, or not known.
         var retention: Duration?
         /// The topics that have names of their own in metrics.
-        var labels = TopicLabels()
+        var labels = AppLabels()
         var records = RateMeter(now: MonotonicTime(.now()))
         /// Tells the shards where tokens lie, if Redis was away at their start, and of levers.
         var telling: [Task<Void, Never>] = []
@@ -46,7 +46,7 @@ package final class WorkerRole: Role {
         self.context = context
         let (configuration, logger) = (context.configuration, context.logger)
         redisLog = RedisLog(logger: logger)
-        credentials = TopicCredentials(
+        credentials = AppCredentials(
             configuration,
             certificates: try CertificateStore(configuration),
             keys: try ProviderKeyStore(configuration)
@@ -59,7 +59,7 @@ package final class WorkerRole: Role {
             unixMilliseconds: { Int64(Date().timeIntervalSince1970 * 1000) },
             randomBits: { .random(in: .min ... .max) }
         )
-        settings.newSalt = { TopicSalt(.random(in: 1 ... .max)) }
+        settings.newSalt = { AppSalt(.random(in: 1 ... .max)) }
         self.settings = settings
         redis = configuration.worker.tokenState ? try configuration.redis.servers(name: "belfry-worker") : nil
         durability = try Self.durability(configuration, logger: logger)
@@ -251,7 +251,7 @@ package final class WorkerRole: Role {
 
     private func makeShard(
         _ number: Int,
-        _ levers: TopicControls,
+        _ levers: AppControls,
         filters: DeadTokenSets?,
         partitions: [Int],
         on eventLoop: any EventLoop

@@ -66,11 +66,11 @@ extension WorkerShard {
         )
     }
 
-    private func report(_ account: TopicAccount, _ feeds: FeedSums) -> ShardReport.Topic? {
+    private func report(_ account: AppAccount, _ feeds: FeedSums) -> ShardReport.Topic? {
         guard let topic = account.topic else { return nil }
         let lanes = stages.gateway.lanes(ofTopic: topic.index)
         let sum = feeds[account]
-        var counters = lanes?.counters ?? WorkerTopicCounters()
+        var counters = lanes?.counters ?? WorkerAppCounters()
         counters.sensitive = stages.intake.sensitive[topic.index] ?? 0
         counters.misplaced = stages.placement?.misplaced[topic.index] ?? 0
         return ShardReport.Topic(

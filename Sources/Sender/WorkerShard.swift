@@ -32,7 +32,7 @@ package final class WorkerShard {
         /// A clock that goes on while the host is suspended; nil: the event loop's is one.
         var hostClock: (() -> MonotonicTime)?
         /// The levers of push.controls at the start.
-        var controls = TopicControls()
+        var controls = AppControls()
 
         var redis: (any RedisPipeline)? { tokens?.redis }
     }
@@ -156,7 +156,7 @@ package final class WorkerShard {
     }
 
     /// Operators have set levers.
-    func use(_ controls: TopicControls) {
+    func use(_ controls: AppControls) {
         guard !isStopped else { return }
         stages.levers.use(controls, now: now)
     }

@@ -29,7 +29,7 @@ struct CommitHistory: Sendable {
         /// - Parameter topic: bundle ID; records name no environment.
         private func laggard(_ topic: String) -> PositionMetadata.Laggard? {
             guard !metadata.laggards.isEmpty else { return nil }
-            let hash = TopicHash(bundleID: topic, environment: "", salt: metadata.salt)
+            let hash = AppHash(bundleID: topic, environment: "", salt: metadata.salt)
             return metadata.laggards.first { $0.topic == hash }
         }
     }

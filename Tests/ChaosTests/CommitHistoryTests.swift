@@ -5,7 +5,7 @@ import Testing
 
 @Suite("What invariant 3 allows to be repeated in a chaos run")
 struct CommitHistoryTests {
-    private static let topic = TopicHash(bundleID: news, environment: "")
+    private static let topic = AppHash(bundleID: news, environment: "")
     private static let news = "com.example.news"
     private static let other = "com.example.sport"
     private var history = CommitHistory(partitions: 2, delaySeconds: 3, patienceSeconds: 2)
@@ -14,7 +14,7 @@ struct CommitHistoryTests {
         history.isDone(.init(offset: offset, token: token), topic: topic, partition: 1, before: second)
     }
 
-    private func position(_ laggards: [(topic: TopicHash, cursor: Int64)], next: Int64) -> PositionMetadata.Position {
+    private func position(_ laggards: [(topic: AppHash, cursor: Int64)], next: Int64) -> PositionMetadata.Position {
         PositionMetadata.choose(laggards, liveNext: next, limitBytes: 4096) { topic, _ in
             var done = DoneRanges()
             let start = DoneRanges.Position(offset: 12, token: 3)

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("What the broker may forget in a chaos run")
 struct LogTrimTests {
-    private func stored(_ laggards: [(topic: TopicHash, cursor: Int64)]) -> PositionMetadata.Position {
+    private func stored(_ laggards: [(topic: AppHash, cursor: Int64)]) -> PositionMetadata.Position {
         PositionMetadata.choose(laggards, liveNext: 9000, limitBytes: 4096) { _, _ in DoneRanges() }
     }
 
@@ -15,7 +15,7 @@ struct LogTrimTests {
 
     @Test("Requests are kept from the lowest cursor on, which lies before the committed offset")
     func laggards() {
-        let topics = ["com.example.news", "com.example.sport"].map { TopicHash(bundleID: $0, environment: "") }
+        let topics = ["com.example.news", "com.example.sport"].map { AppHash(bundleID: $0, environment: "") }
         #expect(trim(stored([])) == 8000)
         #expect(trim(stored([(topics[0], 7000), (topics[1], 5000)])) == 4000)
         #expect(trim(stored([(topics[0], 1000)])) == nil)

@@ -39,12 +39,12 @@ struct CommittedState {
     }
 
     /// The topics that lag in a partition, by their hashes.
-    func laggards(in partition: Int32) -> [TopicHash] { positions[partition]?.metadata.laggards.map(\.topic) ?? [] }
+    func laggards(in partition: Int32) -> [AppHash] { positions[partition]?.metadata.laggards.map(\.topic) ?? [] }
 
     /// Hashes by which a partition's commit names a bundle, with the environment and without.
-    func hashes(of bundleID: String, in partition: Int32) -> [TopicHash] {
+    func hashes(of bundleID: String, in partition: Int32) -> [AppHash] {
         let salt = positions[partition]?.metadata.salt ?? .none
-        return ["", "sandbox"].map { TopicHash(bundleID: bundleID, environment: $0, salt: salt) }
+        return ["", "sandbox"].map { AppHash(bundleID: bundleID, environment: $0, salt: salt) }
     }
 
     private func covered(of place: PipelineClient.Place) -> Int {

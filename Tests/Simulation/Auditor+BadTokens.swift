@@ -28,7 +28,7 @@ extension Auditor {
     /// Checks that the bad tokens that a position covers have their outcomes.
     ///
     /// - Returns: all are covered.
-    func checkBadTokens(of entry: SimulatedBroker.Stored, _ position: CommittedPosition, _ topic: TopicHash) -> Bool {
+    func checkBadTokens(of entry: SimulatedBroker.Stored, _ position: CommittedPosition, _ topic: AppHash) -> Bool {
         guard world.plan.records[entry.ordinal].badTokens > 0 else { return true }
         var isWhole = true
         for index in badTokens(of: entry.ordinal) {

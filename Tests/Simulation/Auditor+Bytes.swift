@@ -12,7 +12,7 @@ extension Auditor {
         /// Records that the shard had taken in when its bytes were last counted: only with more it holds more.
         var taken = 0
         /// Topics, by their hashes, that hold what they took while they were probed.
-        var probed: Set<TopicHash> = []
+        var probed: Set<AppHash> = []
     }
 
     /// Bytes and the largest record of them.
@@ -35,7 +35,7 @@ extension Auditor {
         let taken = shard.stages.intake.counters.records
         guard memory[worker, default: .init()].taken < taken else { return }
         memory[worker, default: .init()].taken = taken
-        var topics: [TopicHash: Held] = [:]
+        var topics: [AppHash: Held] = [:]
         var probing = Held()
         for partition in shard.stages.group.assigned.values {
             for feed in partition.feeds.values where feed.ledger.frontier.recordCount > 0 {
@@ -67,7 +67,7 @@ extension Auditor {
     ///   - worker: its number.
     ///   - isProbe: records that are discarded do not count, as they may be under way when a probe begins.
     private func count(
-        _ feed: TopicFeed,
+        _ feed: AppFeed,
         of worker: Int,
         in partition: Int32,
         _ held: inout Held,
@@ -105,7 +105,7 @@ extension Auditor {
 
     private func forgetProbes(of shard: WorkerShard, worker: Int) {
         guard memory[worker]?.probed.isEmpty == false else { return }
-        var holding: Set<TopicHash> = []
+        var holding: Set<AppHash> = []
         for partition in shard.stages.group.assigned.values {
             for feed in partition.feeds.values where feed.ledger.frontier.recordCount > 0 { holding.insert(feed.hash) }
         }

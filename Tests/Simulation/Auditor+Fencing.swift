@@ -74,7 +74,7 @@ extension Auditor {
         guard !position.isFull, !last.isFull, !world.holdsOffsets(member) else { return }
         let known = owner.last ?? last.takenOver
         let stored = world.broker.partitions[Int(partition)]
-        var isBehindBefore: [TopicHash: Bool] = [:]
+        var isBehindBefore: [AppHash: Bool] = [:]
         for entry in stored {
             let topic = world.topic(of: entry.ordinal)
             // Below both cursors nothing went back.

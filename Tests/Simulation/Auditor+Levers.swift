@@ -3,14 +3,14 @@ import PushSchemas
 
 /// Levers hold as soon as a worker has read them.
 extension Auditor {
-    func noteDiscard(_ order: TopicControl.Discard, ofTopic topic: Int) {
+    func noteDiscard(_ order: AppControl.Discard, ofTopic topic: Int) {
         discards[topic, default: []].append(order)
     }
 
     /// A gateway takes a notification.
     ///
     /// - Parameter levers: those that its worker had read when it wrote the notification.
-    func checkLevers(_ levers: TopicControls, record: Int, token: Int) {
+    func checkLevers(_ levers: AppControls, record: Int, token: Int) {
         guard !levers.all.isEmpty, record < firstOf.count, let number = number(record: record, token: token) else {
             return
         }
@@ -37,7 +37,7 @@ extension Auditor {
         discards[world.plan.records[record].topic, default: []].contains { covers($0, record) }
     }
 
-    private func covers(_ order: TopicControl.Discard, _ record: Int) -> Bool {
+    private func covers(_ order: AppControl.Discard, _ record: Int) -> Bool {
         guard let offset = world.offset(ofRecord: record) else { return false }
         return order.covers(
             partition: world.partition(ofRecord: record),

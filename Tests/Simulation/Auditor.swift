@@ -145,7 +145,7 @@ final class Auditor {
     /// Tokens and names of requests that leave the token's number alone.
     var plainRequests: Set<[Int]> = []
     /// Orders to discard, by topic.
-    var discards: [Int: [TopicControl.Discard]] = [:]
+    var discards: [Int: [AppControl.Discard]] = [:]
     /// Notifications without an outcome.
     var open = 0
     /// No notification before this one waits for its outcome.

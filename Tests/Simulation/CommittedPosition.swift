@@ -77,23 +77,23 @@ struct CommittedPosition {
     /// A notification is behind its topic's cursor, or marked as done.
     ///
     /// - Parameter topic: see ``World/topic(of:_:)``.
-    func covers(_ offset: Int64, token: Int, topic: TopicHash) -> Bool {
+    func covers(_ offset: Int64, token: Int, topic: AppHash) -> Bool {
         covers(offset, token, topic) && (!countsRefused || covers(offset, token, .refused))
     }
 
-    private func covers(_ offset: Int64, _ token: Int, _ topic: TopicHash) -> Bool {
+    private func covers(_ offset: Int64, _ token: Int, _ topic: AppHash) -> Bool {
         guard let laggard = laggard(topic) else { return offset < self.offset }
         return offset < laggard.cursor || laggard.done.contains(.init(offset: offset, token: UInt32(token)))
     }
 
     /// All notifications of a record are behind its topic's cursor.
-    func isWhollyBehind(_ offset: Int64, topic: TopicHash) -> Bool {
+    func isWhollyBehind(_ offset: Int64, topic: AppHash) -> Bool {
         offset < laggard(topic)?.cursor ?? self.offset
             && (!countsRefused || offset < laggard(.refused)?.cursor ?? self.offset)
     }
 
     /// The metadata as versions before marks wrote it: the topics that they refused are in the class without a topic.
-    static func former(_ metadata: String, at offset: Int64, without refused: Set<TopicHash>) -> String {
+    static func former(_ metadata: String, at offset: Int64, without refused: Set<AppHash>) -> String {
         guard let known = try? PositionMetadata(decoding: metadata, committedOffset: offset), !known.laggards.isEmpty
         else { return metadata }
         let isRefused = { (laggard: PositionMetadata.Laggard) in
@@ -105,5 +105,5 @@ struct CommittedPosition {
         return "3;" + text.metadata.dropFirst("3;".count + "AAAAAAAAAAAAAAA".count)
     }
 
-    private func laggard(_ topic: TopicHash) -> PositionMetadata.Laggard? { laggards.first { $0.topic == topic } }
+    private func laggard(_ topic: AppHash) -> PositionMetadata.Laggard? { laggards.first { $0.topic == topic } }
 }

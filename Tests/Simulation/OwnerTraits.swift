@@ -14,7 +14,7 @@ struct OwnerTraits: Sendable {
     /// Of the version before commits had marks: what it refuses is one class.
     var isFormerVersion = false
     /// It has room for few bundles. The worker has no room for the rest, so no world ends with it.
-    var limits: TopicLimits?
+    var limits: AppLimits?
     /// It knows which bundles are spread over shards, and looks whether tokens lie where their keys say.
     var knowsSpread = true
     /// Most lanes of a topic, beside which those of probation are; nil: as many as the world has.
@@ -27,7 +27,7 @@ struct OwnerTraits: Sendable {
         readsJSON = dice.chance(60)
         isFormerVersion = dice.chance(25)
         if dice.chance(30) {
-            limits = TopicLimits(
+            limits = AppLimits(
                 withoutCertificate: dice.pick(0...2),
                 uncertified: dice.pick(0...3),
                 refused: dice.pick(0...3),
@@ -73,11 +73,11 @@ struct OwnerTraits: Sendable {
     }
 
     /// Topics of environments that it does not know.
-    private var refused: Set<TopicHash> {
+    private var refused: Set<AppHash> {
         let missing = OwnerTraits().environments.subtracting(environments)
         return Set(
             missing.flatMap { environment in
-                (World.bundles + [World.uncertified]).map { TopicHash(bundleID: $0, environment: environment) }
+                (World.bundles + [World.uncertified]).map { AppHash(bundleID: $0, environment: environment) }
             }
         )
     }

@@ -75,7 +75,7 @@ final class SimulatedConnection: GatewayConnection {
         /// The reason that the worker had no right to write.
         var objection: String?
         /// Levers that the worker had read.
-        var controls: TopicControls
+        var controls: AppControls
     }
 
     // MARK: The worker's side

@@ -62,13 +62,13 @@ final class SimulatedConnectors: GatewayConnectors {
         }
     }
 
-    func credential(environment: String, bundleID: String) -> TopicCredential? {
+    func credential(environment: String, bundleID: String) -> AppCredential? {
         guard let topic = World.topic(ofBundle: bundleID), held.contains(topic) else { return nil }
         let isKeyed = worker.world.plan.options.keyed.contains(topic)
         return isKeyed ? SimulatedKeys.credential : .certificate(bundleID: bundleID)
     }
 
-    func streamConnector(environment: String, credential: TopicCredential, turn: Int) -> any StreamConnecting {
+    func streamConnector(environment: String, credential: AppCredential, turn: Int) -> any StreamConnecting {
         let world = worker.world
         switch credential {
         case .certificate(let bundleID):

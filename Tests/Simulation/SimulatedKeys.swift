@@ -25,7 +25,7 @@ enum SimulatedKeys {
     private static let id = ProviderKeyID(team: "SIMULATION", key: "SIMULATED1")
 
     /// The credential of topics that share the key.
-    static var credential: TopicCredential {
+    static var credential: AppCredential {
         guard let id else { preconditionFailure("team and key are letters and digits") }
         return .key(id)
     }

@@ -12,7 +12,7 @@ extension SimulatedStreams {
         /// The reason that the worker had no right to write.
         var objection: String?
         /// Levers that the worker had read.
-        var controls: TopicControls
+        var controls: AppControls
     }
 
     enum Frame {

@@ -22,7 +22,7 @@ final class SimulatedWorker {
     private(set) var shard: WorkerShard?
     private(set) var isStopping = false
     /// The levers that it has read.
-    private(set) var controls: TopicControls
+    private(set) var controls: AppControls
     private let wallClock: WallClock
     /// Records taken in when the auditor last looked.
     var recordsBefore = 0

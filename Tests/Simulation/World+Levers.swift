@@ -3,8 +3,8 @@ import PipelineCore
 /// Operators and their levers.
 extension World {
     /// A topic as its levers name it.
-    func leverName(ofTopic topic: Int) -> TopicControls.Name {
-        TopicControls.Name(environment: plan.options.environment(of: topic), bundleID: Self.bundles[topic])
+    func leverName(ofTopic topic: Int) -> AppControls.Name {
+        AppControls.Name(environment: plan.options.environment(of: topic), bundleID: Self.bundles[topic])
     }
 
     /// Lets a fault meet the levers.
@@ -16,7 +16,7 @@ extension World {
         case .discarded(let age):
             let before = Int64(Self.unixSeconds(clock.now)) * 1000 + Int64(clock.now / .milliseconds(1) % 1000) - age
             let ends = broker.partitions.indices.map { (Int32($0), broker.end(of: Int32($0))) }
-            let order = TopicControl.Discard(publishedBefore: before, ends: Dictionary(uniqueKeysWithValues: ends))
+            let order = AppControl.Discard(publishedBefore: before, ends: Dictionary(uniqueKeysWithValues: ends))
             auditor.noteDiscard(order, ofTopic: topic)
             set(.discard(order), ofTopic: topic, for: nil)
         default: break
@@ -24,7 +24,7 @@ extension World {
     }
 
     /// - Parameter time: nil: for good.
-    private func set(_ setting: TopicControl.Setting, ofTopic topic: Int, for time: VirtualTime?) {
+    private func set(_ setting: AppControl.Setting, ofTopic topic: Int, for time: VirtualTime?) {
         controls.set(setting.lever, of: leverName(ofTopic: topic), setting)
         tellWorkers()
         guard let time else { return }

@@ -144,18 +144,18 @@ extension World {
     }
 
     /// The key of hashes in all partitions: the auditor knows topics by them. Former versions have none.
-    static func salt(_ options: WorldPlan.Options) -> TopicSalt {
-        options.hasDifferentOwners ? .none : TopicSalt(0x5A17)
+    static func salt(_ options: WorldPlan.Options) -> AppSalt {
+        options.hasDifferentOwners ? .none : AppSalt(0x5A17)
     }
 
     /// The hashes of topics and of the one without a certificate, in an environment as records write it.
     private struct Hashes {
-        let topics: [TopicHash]
-        let uncertified: TopicHash
+        let topics: [AppHash]
+        let uncertified: AppHash
 
-        init(_ environment: String, _ salt: TopicSalt) {
-            topics = bundles.map { TopicHash(bundleID: $0, environment: environment, salt: salt) }
-            uncertified = TopicHash(bundleID: World.uncertified, environment: environment, salt: salt)
+        init(_ environment: String, _ salt: AppSalt) {
+            topics = bundles.map { AppHash(bundleID: $0, environment: environment, salt: salt) }
+            uncertified = AppHash(bundleID: World.uncertified, environment: environment, salt: salt)
         }
     }
 
@@ -167,7 +167,7 @@ extension World {
     private static let unsaltedStreams = Hashes(streamEnvironment, .none)
 
     /// The topic that the sender counts a record to; refused: the record cannot be decoded.
-    static func topic(of record: WorldPlan.Record, _ options: WorldPlan.Options) -> TopicHash {
+    static func topic(of record: WorldPlan.Record, _ options: WorldPlan.Options) -> AppHash {
         let binary = options.hasDifferentOwners ? unsaltedBinary : binary
         let overStreams = options.hasDifferentOwners ? unsaltedStreams : overStreams
         return switch record.form {

@@ -49,12 +49,12 @@ final class World {
     /// Partitions that workers counted as cut, those of workers that have ended.
     var cutsCounted = 0
     /// The topics that the sender counts the records to, and the partitions.
-    private let topics: [TopicHash]
+    private let topics: [AppHash]
     private let partitions: [Int32]
     let tokens: Tokens
     let tombstones = SimulatedTombstones()
     /// The levers that operators have set.
-    var controls = TopicControls()
+    var controls = AppControls()
     private let configuration: BelfryConfiguration
     private var parts: Parts?
 
@@ -174,7 +174,7 @@ final class World {
     }
 
     /// The topic that the sender counts a record to.
-    func topic(of record: Int) -> TopicHash { topics[record] }
+    func topic(of record: Int) -> AppHash { topics[record] }
 
     /// The directory of certificates has one for a topic.
     func hasCertificate(_ topic: Int) -> Bool {

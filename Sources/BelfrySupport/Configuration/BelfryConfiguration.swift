@@ -37,9 +37,9 @@ public struct BelfryConfiguration: Sendable, Equatable {
 
     /// Settings that hold for `bundleID` in `environment`. Its own where it has some, else those of the worker and of
     /// the environment.
-    public func topic(_ bundleID: String, in environment: EnvironmentSettings) -> TopicSettings {
+    public func topic(_ bundleID: String, in environment: EnvironmentSettings) -> AppSettings {
         let overrides = apps[bundleID]
-        return TopicSettings(
+        return AppSettings(
             unknownFate: overrides?.unknownFate ?? worker.unknownFate,
             spread: overrides?.spread,
             payload: environment.transport == .http2
@@ -122,7 +122,7 @@ public struct AppOverrides: Sendable, Equatable {
 }
 
 /// Settings that hold for one topic.
-public struct TopicSettings: Sendable, Equatable {
+public struct AppSettings: Sendable, Equatable {
     public let unknownFate: UnknownFatePolicy
     /// Over how many keys requests are spread; nil: not said, so that a token's shard cannot be checked.
     public let spread: UInt32?

@@ -3,7 +3,7 @@ import KafkaClient
 import PushTopics
 
 /// The findings and changes of `belfry topics create`.
-public struct TopicReport: Equatable, Sendable {
+public struct AppReport: Equatable, Sendable {
     /// One topic.
     public struct Topic: Equatable, Sendable {
         public let name: String
@@ -59,8 +59,8 @@ public enum TopicSetup {
         _ layout: TopicLayout,
         replication: Int,
         through settings: KafkaSettings
-    ) throws(ToolError) -> TopicReport {
-        let topics: [TopicReport.Topic]
+    ) throws(ToolError) -> AppReport {
+        let topics: [AppReport.Topic]
         do throws(KafkaError) {
             topics = try WaitNotice.during("the brokers at \(settings.brokers)") { () throws(KafkaError) in
                 let admin = try KafkaAdmin(forCommand: settings, clientID: "belfry-topics")
@@ -71,7 +71,7 @@ public enum TopicSetup {
             guard error.isInvalidReplication else { throw ToolError(error) }
             throw .kafka("\(error)\nname a number of replicas that the brokers can keep: --replication")
         }
-        return try checked(TopicReport(topics: topics), against: layout)
+        return try checked(AppReport(topics: topics), against: layout)
     }
 
     /// Replicas of a partition where brokers know no default: three, or as many as there are brokers.
@@ -81,11 +81,11 @@ public enum TopicSetup {
         _ layout: TopicLayout,
         replication: Int,
         in cluster: some TopicCluster
-    ) throws(KafkaError) -> [TopicReport.Topic] {
+    ) throws(KafkaError) -> [AppReport.Topic] {
         // Asked first: what is there needs no right to create, and the embedded broker cannot create at all.
         var existing = try cluster.partitionCounts(timeoutMilliseconds: timeoutMilliseconds)
         var chosen: Int?
-        var report: [TopicReport.Topic] = []
+        var report: [AppReport.Topic] = []
         // Nothing is made beside topics that differ: a count that was forgotten would hold for good.
         guard differences(existing, from: layout).isEmpty else {
             return layout.topics.compactMap { topic in
@@ -144,7 +144,7 @@ public enum TopicSetup {
         }
     }
 
-    static func checked(_ report: TopicReport, against layout: TopicLayout) throws(ToolError) -> TopicReport {
+    static func checked(_ report: AppReport, against layout: TopicLayout) throws(ToolError) -> AppReport {
         let counts = Dictionary(report.topics.map { ($0.name, $0.partitions) }) { first, _ in first }
         let differing = differences(counts, from: layout)
         guard differing.isEmpty else {

@@ -33,7 +33,7 @@ public enum ChannelManagement {
                 "environments.\(environment.name).channels is missing: the host:port that manages channels"
             )
         }
-        let credentials = TopicCredentials(
+        let credentials = AppCredentials(
             configuration,
             certificates: try CertificateStore(configuration),
             keys: try ProviderKeyStore(configuration)
@@ -54,7 +54,7 @@ public enum ChannelManagement {
     }
 
     private static func authorization(
-        of credential: TopicCredential,
+        of credential: AppCredential,
         _ keys: ProviderKeyStore
     ) throws(ToolError) -> String? {
         guard case .key(let key) = credential else { return nil }

@@ -12,7 +12,7 @@ public final class GroupPositions {
     private let configuration: BelfryConfiguration
     private let settings: KafkaSettings
     private let topic: String
-    private let known: [TopicHashNames.Name]
+    private let known: [AppHashNames.Name]
 
     private static let clientID = "belfry-offsets"
     private static let timeoutMilliseconds: Int32 = 10_000
@@ -22,7 +22,7 @@ public final class GroupPositions {
         groupID = GroupNames(configuration).worker
         settings = configuration.kafka
         topic = TopicNames(configuration.kafka).requests
-        known = TopicHashNames.known(configuration)
+        known = AppHashNames.known(configuration)
         do throws(KafkaError) {
             admin = try KafkaAdmin(forCommand: configuration.kafka, clientID: Self.clientID)
         } catch {
@@ -56,7 +56,7 @@ public final class GroupPositions {
             let place = positions[index].place
             for laggard in positions[index].unnamed {
                 try log.read([place], from: [place.partition: laggard.cursor]) { message throws(ToolError) in
-                    if message.offset == laggard.cursor, let name = TopicHashNames.Name(message) {
+                    if message.offset == laggard.cursor, let name = AppHashNames.Name(message) {
                         positions[index].learn(name)
                     }
                     return false

@@ -71,16 +71,16 @@ struct LagReasons {
     }
 
     /// The credentials by which workers with this configuration judge; nil: there are none, or they cannot be read.
-    private static func credentials(_ configuration: BelfryConfiguration) -> TopicCredentials? {
+    private static func credentials(_ configuration: BelfryConfiguration) -> AppCredentials? {
         guard let certificates = try? CertificateStore(configuration), let keys = try? ProviderKeyStore(configuration)
         else { return nil }
-        let credentials = TopicCredentials(configuration, certificates: certificates, keys: keys)
+        let credentials = AppCredentials(configuration, certificates: certificates, keys: keys)
         do { try credentials.requireAny() } catch { return nil }
         return credentials
     }
 
     /// The reason why a topic lags, if it does. A pause counts before a missing credential, and that before a pace.
-    func reason(of name: TopicHashNames.Name) -> LagReason {
+    func reason(of name: AppHashNames.Name) -> LagReason {
         let environment = environmentMeant(by: name)
         let set = levers?.filter {
             $0.name.bundleID == name.bundleID && (environment == nil || $0.name.environment == environment)
@@ -97,7 +97,7 @@ struct LagReasons {
     }
 
     /// The environment that a topic's records mean; nil: they name none, and the configuration has several or none.
-    private func environmentMeant(by name: TopicHashNames.Name) -> String? {
+    private func environmentMeant(by name: AppHashNames.Name) -> String? {
         guard name.environment.isEmpty else { return name.environment }
         return environments.count == 1 ? environments[0] : nil
     }

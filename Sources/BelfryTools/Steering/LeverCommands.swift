@@ -20,7 +20,7 @@ public enum LeverCommands {
         let setting = order.setting(ends: ends, now: now)
         let set = setting == nil ? try read(settings).lines.filter { $0.lever == order.lever }.map(\.name) : []
         let lines = order.environments.map { environment in
-            let name = TopicControls.Name(environment: environment, bundleID: order.bundleID)
+            let name = AppControls.Name(environment: environment, bundleID: order.bundleID)
             return LeverLine(
                 name: name,
                 lever: order.lever,

@@ -4,10 +4,10 @@ import PushTopics
 
 /// A lever as `belfry apps` prints it.
 struct LeverLine: Equatable, Sendable {
-    var name: TopicControls.Name
-    var lever: TopicControl.Lever
+    var name: AppControls.Name
+    var lever: AppControl.Lever
     /// Nil: the lever is off.
-    var setting: TopicControl.Setting?
+    var setting: AppControl.Setting?
     var reason = ""
     /// The time of the record, UNIX milliseconds; nil: the log does not tell.
     var setAt: Int64?

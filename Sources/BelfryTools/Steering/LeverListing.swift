@@ -4,8 +4,8 @@ import PushTopics
 /// The levers that the records of push.controls leave set. Pure.
 struct LeverListing {
     private struct Place: Hashable {
-        var name: TopicControls.Name
-        var lever: TopicControl.Lever
+        var name: AppControls.Name
+        var lever: AppControl.Lever
     }
 
     private var newest: [Place: LeverLine] = [:]

@@ -73,7 +73,7 @@ public struct LeverOrder: Equatable, Sendable {
         guard faults.isEmpty else { throw .invalidInput(faults) }
     }
 
-    var lever: TopicControl.Lever {
+    var lever: AppControl.Lever {
         switch change {
         case .pause, .resume: .pause
         case .pace, .paceOff: .pace
@@ -86,7 +86,7 @@ public struct LeverOrder: Equatable, Sendable {
     /// - Parameters:
     ///   - ends: the ends of push.requests, which only an order to discard needs.
     ///   - now: UNIX milliseconds.
-    func setting(ends: [Int32: Int64], now: Int64) -> TopicControl.Setting? {
+    func setting(ends: [Int32: Int64], now: Int64) -> AppControl.Setting? {
         switch change {
         case .pause: .pause
         case .pace(let rate): .pace(notificationsPerSecond: UInt32(clamping: rate))

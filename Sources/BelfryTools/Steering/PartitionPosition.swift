@@ -18,7 +18,7 @@ public struct PartitionPosition: Equatable, Sendable {
         case madeFor(offset: Int64, lowest: Int64)
 
         /// The key of the topics' hashes.
-        var salt: TopicSalt {
+        var salt: AppSalt {
             if case .understood(let metadata) = self { metadata.salt } else { .none }
         }
     }
@@ -51,21 +51,21 @@ public struct PartitionPosition: Equatable, Sendable {
     let log: KafkaWatermarks
     let metadata: Metadata
     /// Topics that may be behind.
-    private(set) var known: [TopicHashNames.Name]
-    private(set) var names: TopicHashNames
+    private(set) var known: [AppHashNames.Name]
+    private(set) var names: AppHashNames
     /// The reasons why topics lag, as far as they were looked for.
-    private var reasons: [TopicHash: LagReason] = [:]
+    private var reasons: [AppHash: LagReason] = [:]
     /// Nil: it was not read.
     var firstLeft: FirstRecord?
 
-    init(_ committed: KafkaPartitionOffset, log: KafkaWatermarks, known: [TopicHashNames.Name]) {
+    init(_ committed: KafkaPartitionOffset, log: KafkaWatermarks, known: [AppHashNames.Name]) {
         place = committed.place
         offset = committed.offset >= 0 ? committed.offset : nil
         metadataText = committed.offset >= 0 ? committed.metadata : ""
         self.log = log
         self.known = known
         metadata = Self.metadata(of: committed)
-        names = TopicHashNames(known, salt: metadata.salt)
+        names = AppHashNames(known, salt: metadata.salt)
     }
 
     private static func metadata(of committed: KafkaPartitionOffset) -> Metadata {
@@ -95,9 +95,9 @@ public struct PartitionPosition: Equatable, Sendable {
     }
 
     /// Takes the name that a record at a cursor bears.
-    mutating func learn(_ name: TopicHashNames.Name) {
+    mutating func learn(_ name: AppHashNames.Name) {
         known.append(name)
-        names = TopicHashNames(known, salt: metadata.salt)
+        names = AppHashNames(known, salt: metadata.salt)
     }
 
     /// Notes why those topics lag whose bundles are known.
@@ -110,13 +110,13 @@ public struct PartitionPosition: Equatable, Sendable {
     // MARK: Requests
 
     /// The progress of the group with a topic's request at an offset.
-    func progress(of name: TopicHashNames.Name, at request: Int64) -> Progress {
+    func progress(of name: AppHashNames.Name, at request: Int64) -> Progress {
         switch metadata {
         case .notUnderstood, .madeFor: return .standing
         case .uncommitted, .understood, .missing: break
         }
         guard let offset, request < offset else { return .unread }
-        let hash = TopicHash(bundleID: name.bundleID, environment: name.environment, salt: metadata.salt)
+        let hash = AppHash(bundleID: name.bundleID, environment: name.environment, salt: metadata.salt)
         return laggards.contains { $0.topic == hash && $0.cursor <= request } ? .behind : .done
     }
 
@@ -164,7 +164,7 @@ public struct PartitionPosition: Equatable, Sendable {
             line.append("bundle", name.bundleID)
             line.append("environment", name.environment)
         }
-        line.append("hash", TopicHashNames.hex(laggard.topic))
+        line.append("hash", AppHashNames.hex(laggard.topic))
         line.append("cursor", laggard.cursor)
         line.append("records_to_end", recordsToEnd(laggard))
         line.append("done_runs", laggard.done.runs.count)

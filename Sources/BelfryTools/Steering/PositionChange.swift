@@ -47,7 +47,7 @@ public struct PositionChange: Equatable, Sendable {
         case .offset(let offset): position = try moved(to: offset)
         case .cursor(let cursor, let bundleID, let environment):
             // A topic that an operator typed need not be configured.
-            let name = TopicHashNames.Name(bundleID: bundleID, environment: environment)
+            let name = AppHashNames.Name(bundleID: bundleID, environment: environment)
             known.append(name)
             position = try Self.moving(name, to: cursor, in: before, metadataBytes)
         }
@@ -74,7 +74,7 @@ public struct PositionChange: Equatable, Sendable {
     }
 
     private static func moving(
-        _ name: TopicHashNames.Name,
+        _ name: AppHashNames.Name,
         to cursor: Int64,
         in before: PartitionPosition,
         _ metadataBytes: Int
@@ -95,7 +95,7 @@ public struct PositionChange: Equatable, Sendable {
         }
         try check("cursor", cursor, in: min(before.log.low, offset)...offset)
         return metadata.moving(
-            TopicHash(bundleID: name.bundleID, environment: name.environment, salt: metadata.salt),
+            AppHash(bundleID: name.bundleID, environment: name.environment, salt: metadata.salt),
             to: cursor,
             committedOffset: offset
         ).position(at: offset, limitBytes: metadataBytes)

@@ -4,12 +4,12 @@ import PushTopics
 /// Finds the reason why outcomes of an app's requests stay out, in Kafka and in the configuration.
 public struct WaitObstacle {
     private let configuration: BelfryConfiguration
-    private let name: TopicHashNames.Name
+    private let name: AppHashNames.Name
 
     /// - Parameter environment: as the requests name it; empty: they name none.
     public init(_ configuration: BelfryConfiguration, bundleID: String, environment: String) {
         self.configuration = configuration
-        name = TopicHashNames.Name(bundleID: bundleID, environment: environment)
+        name = AppHashNames.Name(bundleID: bundleID, environment: environment)
     }
 
     /// A line for standard error: the app stands, and why. Nil: nothing is known to hold it up. Blocks.

@@ -4,7 +4,7 @@ import BelfrySupport
 struct DeliveryCounts: Equatable, Sendable {
     /// The kinds of notifications that are told apart. There are few, whatever is answered.
     struct Way: Hashable, Comparable, Sendable {
-        enum TopicClass: String, CaseIterable, Sendable {
+        enum AppClass: String, CaseIterable, Sendable {
             /// Topics that keep up.
             case live
             /// Topics that are fed from their own cursors.
@@ -12,7 +12,7 @@ struct DeliveryCounts: Equatable, Sendable {
         }
 
         var transport: EnvironmentSettings.Transport
-        var topicClass: TopicClass
+        var topicClass: AppClass
 
         static func < (left: Way, right: Way) -> Bool {
             // Live topics first.

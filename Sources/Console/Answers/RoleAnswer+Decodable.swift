@@ -75,7 +75,7 @@ private struct Delivery: Decodable {
         let handedOver = try fields.buckets(.handedOver)
         let settled = try fields.buckets(.settled)
         guard let transport = EnvironmentSettings.Transport(rawValue: try fields.text(.transport)),
-            let topicClass = DeliveryCounts.Way.TopicClass(rawValue: try fields.text(.topicClass)),
+            let topicClass = DeliveryCounts.Way.AppClass(rawValue: try fields.text(.topicClass)),
             bounds == TimeCounts.boundsSeconds
         else {
             known = nil

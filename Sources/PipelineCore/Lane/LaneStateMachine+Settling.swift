@@ -221,7 +221,7 @@ extension LaneStateMachine {
     }
 
     /// The history of the open connection before the notification `named`.
-    private func standing(of named: UInt64) -> TopicHealth.RefusalStanding {
+    private func standing(of named: UInt64) -> AppHealth.RefusalStanding {
         // Dropped entries were removed before their turn.
         hasLetGo || log.liveCount(in: max(log.head, connectionStart)..<named) > 0 ? .afterAcceptance : .first
     }

@@ -16,7 +16,7 @@ public struct LaneVerdict: Equatable, Sendable {
         /// The notification had been presumed accepted before.
         public var wasPresumed: Bool
         /// The history of the connection, as far as the lane knows it.
-        public var standing: TopicHealth.RefusalStanding
+        public var standing: AppHealth.RefusalStanding
     }
 
     /// Proven accepted.

@@ -6,10 +6,10 @@
 public struct CatchUp: Equatable, Sendable {
     /// A topic that is behind and may be fed.
     public struct Candidate: Equatable, Sendable {
-        public var topic: TopicHash
+        public var topic: AppHash
         public var next: Int64
 
-        public init(topic: TopicHash, next: Int64) {
+        public init(topic: AppHash, next: Int64) {
             self.topic = topic
             self.next = next
         }
@@ -32,11 +32,11 @@ public struct CatchUp: Equatable, Sendable {
 
     /// The reader's next offset; nil while it does not read.
     public private(set) var position: Int64?
-    private var visited: TopicHash?
+    private var visited: AppHash?
     private var bytesLeft = 0
     /// The visit ends here at the latest.
     private var visitEnd: Int64 = 0
-    private var visits: [TopicHash: UInt64] = [:]
+    private var visits: [AppHash: UInt64] = [:]
     private var lastVisit: UInt64 = 0
 
     public init(visitBytes: Int = 4 << 20) {
@@ -83,7 +83,7 @@ public struct CatchUp: Equatable, Sendable {
     }
 
     /// A record of the visited topic was fed.
-    public mutating func fed(_ topic: TopicHash, bytes: Int) {
+    public mutating func fed(_ topic: AppHash, bytes: Int) {
         if topic == visited { bytesLeft -= bytes }
     }
 

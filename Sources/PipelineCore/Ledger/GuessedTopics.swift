@@ -4,19 +4,19 @@
 /// owner may find that it is of one of them. It stays with that feed when another one is read from before it. Pure.
 public struct GuessedTopics: Sendable {
     private struct Guess: Hashable {
-        var holder: TopicHash
-        var other: TopicHash
+        var holder: AppHash
+        var other: AppHash
     }
 
     /// The lowest and the highest of the records that may be open.
     private var offsets: [Guess: ClosedRange<Int64>] = [:]
     /// The lowest and the highest of the records that a feed has got.
-    private var given: [TopicHash: ClosedRange<Int64>] = [:]
+    private var given: [AppHash: ClosedRange<Int64>] = [:]
 
     public init() {}
 
     /// A topic's feed got a record that may be of another topic.
-    public mutating func note(_ offset: Int64, in holder: TopicHash, maybeOf other: TopicHash) {
+    public mutating func note(_ offset: Int64, in holder: AppHash, maybeOf other: AppHash) {
         let guess = Guess(holder: holder, other: other)
         offsets[guess] = Self.union(offsets[guess], offset)
         given[holder] = Self.union(given[holder], offset)
@@ -29,12 +29,12 @@ public struct GuessedTopics: Sendable {
 
     /// The topic's feed has got the record, or a record before and a record after it. Then the feed has passed it, too,
     /// and it went to this feed or to another of which the same is true.
-    public func mayHaveGiven(_ offset: Int64, to topic: TopicHash) -> Bool { given[topic]?.contains(offset) ?? false }
+    public func mayHaveGiven(_ offset: Int64, to topic: AppHash) -> Bool { given[topic]?.contains(offset) ?? false }
 
     /// Forgets the records that are done.
     ///
     /// - Parameter cursor: of a topic that has records; nil: it has none that are not done.
-    public mutating func advance(_ cursor: (TopicHash) -> Int64?) {
+    public mutating func advance(_ cursor: (AppHash) -> Int64?) {
         for (guess, range) in offsets {
             guard let cursor = cursor(guess.holder), cursor <= range.upperBound else {
                 offsets[guess] = nil
@@ -45,7 +45,7 @@ public struct GuessedTopics: Sendable {
     }
 
     /// The lowest offset of a record that may be of the topic, and that another one has; nil: there is none.
-    public func cursor(of topic: TopicHash) -> Int64? {
+    public func cursor(of topic: AppHash) -> Int64? {
         offsets.lazy.filter { $0.key.other == topic }.map(\.value.lowerBound).min()
     }
 }

@@ -16,7 +16,7 @@ extension PositionMetadata {
     ///
     /// Moved ahead, the topic keeps the done ranges beyond its new cursor; moved back, it loses them all: everything
     /// from there on is sent again. At the committed offset or beyond the topic has no name.
-    public func moving(_ topic: TopicHash, to cursor: Int64, committedOffset: Int64) -> PositionMetadata {
+    public func moving(_ topic: AppHash, to cursor: Int64, committedOffset: Int64) -> PositionMetadata {
         var changed = self
         changed.laggards.removeAll { $0.topic == topic }
         guard cursor < committedOffset else { return changed }

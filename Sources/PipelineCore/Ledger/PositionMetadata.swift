@@ -1,11 +1,11 @@
 /// The metadata of a committed offset: topics with cursors before it, and done ranges.
 ///
-/// Text form, ASCII. `4;`, eleven characters of ``TopicSalt`` in base 64, and `;`; or `3;` without a salt, as earlier
-/// versions wrote it. Then the named topics, 15 characters each: 40 bits of ``TopicHash`` and 48 bits of cursor; then
+/// Text form, ASCII. `4;`, eleven characters of ``AppSalt`` in base 64, and `;`; or `3;` without a salt, as earlier
+/// versions wrote it. Then the named topics, 15 characters each: 40 bits of ``AppHash`` and 48 bits of cursor; then
 /// for each topic with done ranges `;`, its index among the named in base 36, `:` and the ``DoneRanges`` relative to
 /// its cursor, without their version. Topics without a name are done below the offset.
 ///
-/// With any names the first is a *mark* and no topic: one of ``TopicHash/marks``, and in place of a cursor the offset
+/// With any names the first is a *mark* and no topic: one of ``AppHash/marks``, and in place of a cursor the offset
 /// for which the text was made. A mirror copies the text to a log with other offsets. Versions of this program that do
 /// not know marks take it for a topic that lags nowhere.
 ///
@@ -14,13 +14,13 @@
 public struct PositionMetadata: Equatable, Sendable {
     /// A topic whose cursor lies before the position of the live reader.
     public struct Laggard: Equatable, Sendable {
-        public var topic: TopicHash
+        public var topic: AppHash
         /// The lowest offset that is not done.
         public var cursor: Int64
         /// Done ranges of the topic's own records, beyond the cursor.
         public var done: DoneRanges
 
-        public init(topic: TopicHash, cursor: Int64, done: DoneRanges = DoneRanges()) {
+        public init(topic: AppHash, cursor: Int64, done: DoneRanges = DoneRanges()) {
             self.topic = topic
             self.cursor = cursor
             self.done = done
@@ -56,10 +56,10 @@ public struct PositionMetadata: Equatable, Sendable {
     public static let unknownEdition: UInt8 = 0
 
     /// The key of the topics' hashes.
-    public var salt = TopicSalt.none
+    public var salt = AppSalt.none
     /// Ascending by cursor.
     public var laggards: [Laggard] = []
-    /// The edition of the owner's decoder: with the same one the same records are ``TopicHash/refused``.
+    /// The edition of the owner's decoder: with the same one the same records are ``AppHash/refused``.
     public var edition = Self.unknownEdition
 
     public init() {}
@@ -70,20 +70,20 @@ public struct PositionMetadata: Equatable, Sendable {
     ///
     /// - Parameters:
     ///   - laggards: every topic with a cursor below the live reader's, in any order; see
-    ///     ``TopicLedger/cursor(liveNext:committed:)``.
+    ///     ``AppLedger/cursor(liveNext:committed:)``.
     ///   - liveNext: the next offset of the live reader, or the offset committed before it began if that is higher; the
     ///     offset is never above it.
     ///   - salt: the key of the topics' hashes.
     ///   - limitBytes: most bytes of metadata; 32 or more.
-    ///   - edition: of the decoder that told the topics apart; below the number of ``TopicHash/marks``.
+    ///   - edition: of the decoder that told the topics apart; below the number of ``AppHash/marks``.
     ///   - ranges: the done ranges of a named topic, at most so many runs.
     public static func choose(
-        _ laggards: [(topic: TopicHash, cursor: Int64)],
+        _ laggards: [(topic: AppHash, cursor: Int64)],
         liveNext: Int64,
-        salt: TopicSalt = .none,
+        salt: AppSalt = .none,
         limitBytes: Int,
         edition: UInt8 = Self.unknownEdition,
-        ranges: (_ topic: TopicHash, _ limit: Int) -> DoneRanges
+        ranges: (_ topic: AppHash, _ limit: Int) -> DoneRanges
     ) -> Position {
         let sorted = laggards.sorted { ($0.cursor, $0.topic) < ($1.cursor, $1.topic) }
         let room = capacity(limitBytes: limitBytes, salt: salt)
@@ -112,7 +112,7 @@ public struct PositionMetadata: Equatable, Sendable {
     }
 
     /// The number of topics that fit into metadata of `limitBytes`.
-    public static func capacity(limitBytes: Int, salt: TopicSalt = .none) -> Int {
+    public static func capacity(limitBytes: Int, salt: AppSalt = .none) -> Int {
         max(0, (limitBytes - head(salt).count) / nameBytes - 1)
     }
 
@@ -130,7 +130,7 @@ public struct PositionMetadata: Equatable, Sendable {
     )
 
     /// The version, and the salt if there is one.
-    private static func head(_ salt: TopicSalt) -> [UInt8] {
+    private static func head(_ salt: AppSalt) -> [UInt8] {
         guard salt != .none else { return Array(version.utf8) }
         var text = Array(saltedVersion.utf8)
         append(salt.value, digits: saltBytes, to: &text)
@@ -140,7 +140,7 @@ public struct PositionMetadata: Equatable, Sendable {
 
     /// 88 bits in 15 digits of six bits: the first 45 of them hash and the upper five of the cursor, then the other 43,
     /// so that each half fits a word.
-    private static func append(_ topic: TopicHash, _ cursor: Int64, to text: inout [UInt8]) {
+    private static func append(_ topic: AppHash, _ cursor: Int64, to text: inout [UInt8]) {
         let cursor = UInt64(cursor)
         append(topic.value << 8 | cursor >> 40, digits: 8, to: &text)
         append(cursor & (1 << 40 - 1), digits: 7, to: &text)
@@ -168,7 +168,7 @@ public struct PositionMetadata: Equatable, Sendable {
             .split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)
         if isSalted {
             guard parts.count > 1, parts[0].count == Self.saltBytes else { throw .malformed }
-            salt = TopicSalt(try Self.read(parts.removeFirst()))
+            salt = AppSalt(try Self.read(parts.removeFirst()))
             guard salt != .none else { throw .malformed }
         }
         let names = parts[0]
@@ -178,7 +178,7 @@ public struct PositionMetadata: Equatable, Sendable {
             let high = try Self.read(names[start..<start + 8])
             let low = try Self.read(names[start + 8..<start + Self.nameBytes])
             guard low >> 40 == 0 else { throw .malformed }
-            let named = Laggard(topic: TopicHash(value: high >> 8), cursor: Int64((high & 255) << 40 | low))
+            let named = Laggard(topic: AppHash(value: high >> 8), cursor: Int64((high & 255) << 40 | low))
             if named.topic.isMark {
                 guard start == names.startIndex else { throw .malformed }
                 mark = named

@@ -7,10 +7,10 @@ import PushSchemas
 /// The record's key is `<environment>/<bundle ID>/<lever>`. The value is a ``PushSchemas/PushTopicControl``; without
 /// one the lever is off. Any program may have written a record, so a reader gets a fault for whatever makes no sense.
 package struct ControlRecord: Equatable, Sendable {
-    package let name: TopicControls.Name
-    package let lever: TopicControl.Lever
+    package let name: AppControls.Name
+    package let lever: AppControl.Lever
     /// Nil: the lever is off.
-    package let setting: TopicControl.Setting?
+    package let setting: AppControl.Setting?
     /// The operator's words; empty when none were said.
     package let reason: String
 
@@ -33,14 +33,14 @@ package struct ControlRecord: Equatable, Sendable {
     }
 
     /// The key of a lever's records.
-    package static func key(_ lever: TopicControl.Lever, of name: TopicControls.Name) -> [UInt8] {
+    package static func key(_ lever: AppControl.Lever, of name: AppControls.Name) -> [UInt8] {
         Array("\(name.environment)/\(name.bundleID)/\(lever.rawValue)".utf8)
     }
 
     /// The value of a record that sets a lever.
     package static func value(
-        _ setting: TopicControl.Setting,
-        of name: TopicControls.Name,
+        _ setting: AppControl.Setting,
+        of name: AppControls.Name,
         reason: String
     ) throws -> [UInt8] {
         var message = PushTopicControl()
@@ -68,7 +68,7 @@ package struct ControlRecord: Equatable, Sendable {
     package static func apply(
         key: UnsafeRawBufferPointer,
         value: UnsafeRawBufferPointer,
-        to controls: inout TopicControls
+        to controls: inout AppControls
     ) throws(Fault) {
         let record = try ControlRecord(key: key, value: value)
         controls.set(record.lever, of: record.name, record.setting)
@@ -76,20 +76,20 @@ package struct ControlRecord: Equatable, Sendable {
 
     private static func parse(
         _ key: UnsafeRawBufferPointer
-    ) throws(Fault) -> (name: TopicControls.Name, lever: TopicControl.Lever) {
+    ) throws(Fault) -> (name: AppControls.Name, lever: AppControl.Lever) {
         let parts = key.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
         guard parts.count == 3,
             let environment = String(validating: parts[0], as: UTF8.self), EnvironmentSettings.isName(environment),
             let bundle = String(validating: parts[1], as: UTF8.self), (try? RecordKey(bundleID: bundle)) != nil,
-            let lever = String(validating: parts[2], as: UTF8.self).flatMap(TopicControl.Lever.init(rawValue:))
+            let lever = String(validating: parts[2], as: UTF8.self).flatMap(AppControl.Lever.init(rawValue:))
         else { throw .unreadableKey }
-        return (TopicControls.Name(environment: environment, bundleID: bundle), lever)
+        return (AppControls.Name(environment: environment, bundleID: bundle), lever)
     }
 
     /// UNIX milliseconds from 1970 to the end of the year 9999: what tools and status can show as a date.
     private static let times: ClosedRange<Int64> = 0...253_402_300_799_999
 
-    private static func setting(_ message: PushTopicControl) throws(Fault) -> TopicControl.Setting {
+    private static func setting(_ message: PushTopicControl) throws(Fault) -> AppControl.Setting {
         switch message.lever {
         case .pause: return .pause
         case .pace(let pace):
@@ -118,7 +118,7 @@ package struct ControlRecord: Equatable, Sendable {
         package var description: String {
             switch self {
             case .unreadableKey: "the key is not <environment>/<bundle ID>/<pause, pace or discard>"
-            case .unreadableValue: "the value is no TopicControl, or sets no lever"
+            case .unreadableValue: "the value is no AppControl, or sets no lever"
             case .leversDiffer: "key and value name different levers"
             case .namesDiffer: "key and value name different apps"
             case .zeroPace: "the pace is 0 notifications per second; pause stops an app"

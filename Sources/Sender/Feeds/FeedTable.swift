@@ -4,7 +4,7 @@ import PipelineCore
 ///
 /// Numbers of feeds that are over give nil; their places are freed from the front.
 final class FeedTable {
-    private var feeds: [TopicFeed?] = []
+    private var feeds: [AppFeed?] = []
     /// Number of `feeds[0]`.
     private var first: UInt32 = 0
 
@@ -12,20 +12,20 @@ final class FeedTable {
     var nextNumber: UInt32 { first + UInt32(feeds.count) }
 
     /// Takes in a feed that has ``nextNumber``.
-    func insert(_ feed: TopicFeed) {
+    func insert(_ feed: AppFeed) {
         precondition(feed.number == nextNumber)
         feeds.append(feed)
     }
 
     @inline(__always)
-    subscript(number: UInt32) -> TopicFeed? {
+    subscript(number: UInt32) -> AppFeed? {
         guard number >= first else { return nil }
         let index = Int(number - first)
         return index < feeds.count ? feeds[index] : nil
     }
 
     /// Ends a feed and forgets it.
-    func remove(_ feed: TopicFeed) {
+    func remove(_ feed: AppFeed) {
         feed.end()
         guard self[feed.number] === feed else { return }
         feeds[Int(feed.number - first)] = nil

@@ -16,7 +16,7 @@ final class PartitionAssignment {
     /// The time at which the shard got the partition, UNIX milliseconds.
     let claimedAt: Int64
     /// The key of its topics' hashes.
-    let salt: TopicSalt
+    let salt: AppSalt
     var phase = Phase.active
     var isPaused = false
     /// The live reader began before the committed offset, and the log may end between the two. Then the broker refuses
@@ -35,11 +35,11 @@ final class PartitionAssignment {
     /// Bytes that the live reader has read of the stretch before `doneBelow`, if it began at a near cursor.
     private var rereadBytes = 0
     /// Feeds by topic.
-    private(set) var feeds: [TopicHash: TopicFeed] = [:] {
+    private(set) var feeds: [AppHash: AppFeed] = [:] {
         didSet { lastFeed = nil }
     }
     /// The feed that was asked for last: consecutive records mostly belong to one topic.
-    private var lastFeed: TopicFeed?
+    private var lastFeed: AppFeed?
     var catchUp = CatchUp()
     /// End of the live reader's routed records, while requests are coalesced; and the tick at which it last moved.
     private(set) var routedLive: Int64 = 0
@@ -49,11 +49,11 @@ final class PartitionAssignment {
         didSet { forgetCommittedRequests() }
     }
 
-    /// Records of topics may be among those of ``TopicHash/refused`` that are not done: an owner with another decoder
+    /// Records of topics may be among those of ``AppHash/refused`` that are not done: an owner with another decoder
     /// refused them, or there was no room for cursors of their own.
     private(set) var isMixed: Bool
-    /// Topics with records among those of ``TopicHash/others``; nil: too many to name.
-    private var overflowed: Set<TopicHash>? = []
+    /// Topics with records among those of ``AppHash/others``; nil: too many to name.
+    private var overflowed: Set<AppHash>? = []
     /// Records that one topic's feed got and that may be of another topic.
     private var guesses = GuessedTopics()
     /// Feeds of topics whose records are refused, as of the last look.
@@ -71,16 +71,16 @@ final class PartitionAssignment {
     ///   - doneBelow: the committed offset.
     ///   - edition: of this owner's decoder.
     ///   - isMixed: the commit was made with another edition; see ``PositionMetadata/adapt(to:)``.
-    ///   - mostRefused: see ``TopicLimits/refused``.
+    ///   - mostRefused: see ``AppLimits/refused``.
     ///   - nearBytes: most bytes that the live reader reads of the stretch before `doneBelow`.
     init(
         place: KafkaTopicPartition,
         claimedAt: Int64 = 0,
-        salt: TopicSalt = .none,
+        salt: AppSalt = .none,
         doneBelow: Int64,
         edition: UInt8 = RequestValue.edition,
         isMixed: Bool = false,
-        mostRefused: Int = TopicLimits().refused,
+        mostRefused: Int = AppLimits().refused,
         table: FeedTable,
         budget: ShardMemory,
         nearBytes: Int = ShardLimits.nearBytes
@@ -101,7 +101,7 @@ final class PartitionAssignment {
     var number: Int32 { place.partition }
 
     /// The feeds in the order of their topics.
-    var sortedFeeds: [TopicFeed] { feeds.values.sorted { $0.hash < $1.hash } }
+    var sortedFeeds: [AppFeed] { feeds.values.sorted { $0.hash < $1.hash } }
 
     // MARK: Feeds
 
@@ -143,7 +143,7 @@ final class PartitionAssignment {
     }
 
     /// The feed of a topic. A new one is live, unless a class may have records of it that are not done.
-    func feed(of hash: TopicHash, account: @autoclosure () -> TopicAccount) -> TopicFeed {
+    func feed(of hash: AppHash, account: @autoclosure () -> AppAccount) -> AppFeed {
         if let lastFeed, lastFeed.hash == hash { return lastFeed }
         if let known = feeds[hash] {
             lastFeed = known
@@ -152,14 +152,14 @@ final class PartitionAssignment {
         return begin(hash, account())
     }
 
-    private func begin(_ hash: TopicHash, _ account: TopicAccount) -> TopicFeed {
+    private func begin(_ hash: AppHash, _ account: AppAccount) -> AppFeed {
         let refused = isMixed && hash != .refused ? feeds[.refused] : nil
         let others = hash > .others && overflowed?.contains(hash) ?? true ? feeds[.others] : nil
         let behind = [refused, others].compactMap(\.self).filter { !$0.ledger.isLive }
         let first = behind.min { ($0.ledger.gap?.next ?? .max) < ($1.ledger.gap?.next ?? .max) }
         // Beyond the offset the refused records' marks say nothing of other topics.
         let marked = refused?.ledger.alreadyDone.dropping(from: doneBelow) ?? DoneRanges()
-        let ledger = TopicLedger(
+        let ledger = AppLedger(
             doneBelow: min(doneBelow, refused?.ledger.doneBelow ?? doneBelow),
             alreadyDone: others?.ledger.isLive == false ? DoneRanges() : marked,
             gap: first?.ledger.gap.map { $0.next..<max($0.next, liveNext ?? doneBelow) }
@@ -172,7 +172,7 @@ final class PartitionAssignment {
     }
 
     /// The feed of bundles beyond those that have cursors of their own, for a record of one of them.
-    func overflow(_ hash: TopicHash, account: TopicAccount) -> TopicFeed {
+    func overflow(_ hash: AppHash, account: AppAccount) -> AppFeed {
         if feeds[.others]?.ledger.isLive ?? true { overflowed = [] }
         if overflowed?.count == ShardLimits.overflowedTopics { overflowed = nil }
         overflowed?.insert(hash)
@@ -182,7 +182,7 @@ final class PartitionAssignment {
     /// The feed for a record that is refused.
     ///
     /// - Parameter hash: of the topic that the record names. Another owner may know it, so it has a cursor of its own.
-    func feed(ofRefused hash: TopicHash, account: TopicAccount) -> TopicFeed {
+    func feed(ofRefused hash: AppHash, account: AppAccount) -> AppFeed {
         if let known = feeds[hash] { return claim(known, for: account) }
         guard refusedFeeds < mostRefused else {
             isMixed = true
@@ -202,14 +202,14 @@ final class PartitionAssignment {
     func feed(
         ofUndecodableAt offset: Int64,
         isBehind: Bool,
-        account: TopicAccount,
-        mayBe: (TopicFeed) -> Bool
-    ) -> TopicFeed {
+        account: AppAccount,
+        mayBe: (AppFeed) -> Bool
+    ) -> AppFeed {
         guard isMixed, offset < doneBelow else { return feed(of: .refused, account: account) }
-        func waits(_ feed: TopicFeed) -> Bool {
+        func waits(_ feed: AppFeed) -> Bool {
             isBehind ? feed.ledger.gap?.contains(offset) ?? false : feed.ledger.doneBelow <= offset
         }
-        func isMarked(_ feed: TopicFeed) -> Bool { feed.ledger.alreadyDone.contains(.init(offset: offset, token: 0)) }
+        func isMarked(_ feed: AppFeed) -> Bool { feed.ledger.alreadyDone.contains(.init(offset: offset, token: 0)) }
         let candidates = sortedFeeds.filter { $0.hash == .refused || $0.hash != .others && mayBe($0) }
         let formers = candidates.filter(waits)
         let holders = candidates.filter { guesses.mayHaveGiven(offset, to: $0.hash) }
@@ -225,7 +225,7 @@ final class PartitionAssignment {
     /// Forgets feeds of refused topics that have nothing left to do, so that others have room.
     ///
     /// - Parameter account: that of refused records.
-    func forgetRefused(_ account: TopicAccount) {
+    func forgetRefused(_ account: AppAccount) {
         guard refusedFeeds > 0 else { return }
         // Before, records may come that are done by their marks, or not done though their offsets are below.
         guard let liveNext, doneBelow <= liveNext else { return }
@@ -244,17 +244,17 @@ final class PartitionAssignment {
     }
 
     /// Takes over a topic whose cursor is named in the commit.
-    func inherit(_ laggard: PositionMetadata.Laggard, from start: Int64, account: TopicAccount) {
+    func inherit(_ laggard: PositionMetadata.Laggard, from start: Int64, account: AppAccount) {
         let isNear = start <= laggard.cursor
         let gap = isNear ? nil : laggard.cursor..<start
         let below = isNear ? laggard.cursor : 0
-        _ = add(laggard.topic, account, TopicLedger(doneBelow: below, alreadyDone: laggard.done, gap: gap))
+        _ = add(laggard.topic, account, AppLedger(doneBelow: below, alreadyDone: laggard.done, gap: gap))
     }
 
     /// Feeds a topic anew from its cursor.
     ///
     /// - Returns: the feed that ended; nil: there was nothing to feed again.
-    func rewind(_ feed: TopicFeed) -> TopicFeed? {
+    func rewind(_ feed: AppFeed) -> AppFeed? {
         guard feed.ledger.frontier.recordCount > 0, feeds[feed.hash] === feed else { return nil }
         let ledger = feed.ledger.rewound(liveNext: liveNext ?? doneBelow)
         // Before the feed lets go of its records.
@@ -271,7 +271,7 @@ final class PartitionAssignment {
 
     /// Claims the feed of a hash for a topic. It becomes the topic's own if the bundle was not known by name until now;
     /// that of another topic with the same hash is shared.
-    func claim(_ feed: TopicFeed, for account: TopicAccount) -> TopicFeed {
+    func claim(_ feed: AppFeed, for account: AppAccount) -> AppFeed {
         guard feed.account !== account else { return feed }
         guard feed.account.topic == nil, feed.ledger.frontier.recordCount == 0 else {
             feed.share(with: account)
@@ -284,7 +284,7 @@ final class PartitionAssignment {
     }
 
     /// Ends all feeds.
-    func end() -> [TopicFeed] {
+    func end() -> [AppFeed] {
         phase = .revoking
         // Nothing of it is committed any more.
         liveNext = nil
@@ -294,8 +294,8 @@ final class PartitionAssignment {
         return all
     }
 
-    private func add(_ hash: TopicHash, _ account: TopicAccount, _ ledger: TopicLedger) -> TopicFeed {
-        let feed = TopicFeed(
+    private func add(_ hash: AppHash, _ account: AppAccount, _ ledger: AppLedger) -> AppFeed {
+        let feed = AppFeed(
             number: table.nextNumber,
             hash: hash,
             account: account,
@@ -322,7 +322,7 @@ final class PartitionAssignment {
         guard let liveNext else { return nil }
         // A take-over may begin before the committed offset; the offset must not go back for that.
         var end = max(liveNext, doneBelow)
-        var laggards: [(topic: TopicHash, cursor: Int64)] = []
+        var laggards: [(topic: AppHash, cursor: Int64)] = []
         var isHeld = false
         guesses.advance { feeds[$0]?.ledger.cursor(liveNext: liveNext, committed: doneBelow) }
         for (hash, feed) in feeds {

@@ -20,7 +20,7 @@ final class ShardMemory {
     func use(_ limits: MemoryBudget) {
         budget.use(limitBytes: limits.limitBytes, topicLimitBytes: limits.topicLimitBytes)
     }
-    func admits(_ account: TopicAccount) -> Bool { budget.admits(topicBytes: account.bytes) }
+    func admits(_ account: AppAccount) -> Bool { budget.admits(topicBytes: account.bytes) }
 
     /// Sets the bytes of topics that are only probed. In between only those that they take are added.
     func setProbed(_ bytes: Int) { budget.probedBytes = bytes }

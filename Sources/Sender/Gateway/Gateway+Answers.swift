@@ -26,7 +26,7 @@ extension Gateway: StreamStage {
     private func settle(
         _ verdict: StreamVerdict,
         _ answer: ProviderAnswer?,
-        _ standing: TopicHealth.RefusalStanding,
+        _ standing: AppHealth.RefusalStanding,
         of lane: StreamLane
     ) {
         let slot = CollectionOfOne(verdict.slot)

@@ -37,7 +37,7 @@ extension Gateway: TransportStage {
     }
 
     /// The topic does not work.
-    func fail(_ topic: Topic, _ reason: TopicHealth.Reason, now: MonotonicTime) {
+    func fail(_ topic: Topic, _ reason: AppHealth.Reason, now: MonotonicTime) {
         let random = settings.randomBits()
         topic.health.change { $0.failed(reason, now: now, random: random) }
     }

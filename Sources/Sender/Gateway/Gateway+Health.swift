@@ -37,13 +37,13 @@ extension Gateway {
         for case .binary(let lanes)? in topics.lazy.map({ $0?.way }) { lanes.retain(share: share) }
     }
 
-    private func checkStandstill(of topic: TopicLanes, now: MonotonicTime) {
+    private func checkStandstill(of topic: AppLanes, now: MonotonicTime) {
         guard topic.sending == .all || topic.sending == .probing else { return }
         if topic.transport.standsStill(now: now) { fail(topic.topic, .unreachable, now: now) }
     }
 
     /// Looks at what a topic may do now, and acts on it.
-    private func tend(_ lanes: TopicLanes, now: MonotonicTime) -> Event? {
+    private func tend(_ lanes: AppLanes, now: MonotonicTime) -> Event? {
         let (topic, transport) = (lanes.topic, lanes.transport)
         let random = settings.randomBits
         let shard = shard
@@ -59,9 +59,9 @@ extension Gateway {
 
     /// - Returns: the topic is to be rewound.
     private func carryOut(
-        _ actions: [TopicFlow.Action],
-        _ lanes: TopicLanes,
-        _ state: TopicHealth.State,
+        _ actions: [AppFlow.Action],
+        _ lanes: AppLanes,
+        _ state: AppHealth.State,
         now: MonotonicTime
     ) -> Bool {
         let random = settings.randomBits

@@ -6,7 +6,7 @@ import PushTopics
 struct RefusedNotification {
     enum Cause {
         /// The token, if the topic is trusted.
-        case token(TopicHealth.RefusalStanding)
+        case token(AppHealth.RefusalStanding)
         /// The token, which is dead since a time in UNIX seconds; nil: the service named none.
         case deadToken(since: UInt32?)
         /// A defect of ours: a dead letter.

@@ -34,7 +34,7 @@ extension Gateway {
         }
     }
 
-    private func topicClass(of reference: NotificationReference) -> DeliveryTimes.TopicClass {
+    private func topicClass(of reference: NotificationReference) -> DeliveryTimes.AppClass {
         .init(isLive: outcomes.feed(of: reference)?.ledger.isLive ?? true)
     }
 }

@@ -35,7 +35,7 @@ final class Gateway {
     /// The partitions are this worker's; asked before each write.
     var maySend: () -> Bool = { true }
     /// Lanes by the topic's index; nil: nothing was sent for the topic.
-    private(set) var topics: [TopicLanes?] = []
+    private(set) var topics: [AppLanes?] = []
     private(set) var isHeld = false
     /// Topics over HTTP/2, made with the first.
     private(set) lazy var streams = HTTP2Topics(
@@ -78,7 +78,7 @@ final class Gateway {
     // MARK: Sending
 
     /// The lanes of a topic; made on first use.
-    func lanes(of topic: Topic) -> TopicLanes {
+    func lanes(of topic: Topic) -> AppLanes {
         if let known = lanes(ofTopic: topic.index) { return known }
         let index = Int(topic.index)
         while topics.count <= index { topics.append(nil) }
@@ -89,7 +89,7 @@ final class Gateway {
     }
 
     /// The lanes of a topic; nil: nothing was sent for it.
-    func lanes(ofTopic index: Int32) -> TopicLanes? {
+    func lanes(ofTopic index: Int32) -> AppLanes? {
         Int(index) < topics.count ? topics[Int(index)] : nil
     }
 
@@ -121,18 +121,18 @@ final class Gateway {
         if !isHeld { pump(isMoreAtHand: false) }
     }
 
-    private func makeLanes(of topic: Topic) -> TopicLanes {
+    private func makeLanes(of topic: Topic) -> AppLanes {
         switch topic.transport {
         case .binary:
             let lanes = makeBinaryLanes(of: topic)
             lanes.hold(isHeld)
             binaryLanes += lanes.ownLanes.count
             sharesAreDue = true
-            return TopicLanes(topic: topic, way: .binary(lanes))
+            return AppLanes(topic: topic, way: .binary(lanes))
         case .http2:
             let lane = streams.makeLane(of: topic)
             lane.hold(isHeld)
-            return TopicLanes(topic: topic, way: .streams(lane))
+            return AppLanes(topic: topic, way: .streams(lane))
         }
     }
 
@@ -153,14 +153,14 @@ final class Gateway {
     // MARK: Feeds
 
     /// Stops sending for feeds that are being given back; notifications in flight may still settle.
-    func stopSending(_ feeds: [TopicFeed]) {
+    func stopSending(_ feeds: [AppFeed]) {
         for feed in feeds {
             eachTopic(of: feed) { lanes in feed.numbers.forEach(lanes.transport.stopSending) }
         }
     }
 
     /// Forgets feeds that are over: nothing of them is sent again, whatever the answer.
-    func forget(_ feeds: [TopicFeed]) {
+    func forget(_ feeds: [AppFeed]) {
         for feed in feeds {
             eachTopic(of: feed) { lanes in feed.numbers.forEach(lanes.transport.forget) }
         }
@@ -168,7 +168,7 @@ final class Gateway {
 
     /// Gives up a feed's waiting notifications without an outcome, because it is fed anew. Those with an outcome were
     /// presumed wrongly, and are only to be sent again, while the feed that takes its place is there.
-    func giveUpWaiting(of feed: TopicFeed) {
+    func giveUpWaiting(of feed: AppFeed) {
         eachTopic(of: feed) { lanes in
             for (reference, trouble) in lanes.transport.troubles(assignment: feed.number) {
                 lanes.troubled.keep(trouble, of: reference, feed)
@@ -191,7 +191,7 @@ final class Gateway {
         }
     }
 
-    private func eachTopic(of feed: TopicFeed, _ body: (TopicLanes) -> Void) {
+    private func eachTopic(of feed: AppFeed, _ body: (AppLanes) -> Void) {
         for topic in feed.topics {
             if let lanes = lanes(ofTopic: topic.index) { body(lanes) }
         }
@@ -227,12 +227,12 @@ final class Gateway {
     /// Notifications handed to connections and not settled.
     var inFlightCount: Int { topics.reduce(0) { $0 + ($1?.transport.inFlightCount ?? 0) } }
 
-    var all: [TopicLanes] { topics.compactMap(\.self) }
+    var all: [AppLanes] { topics.compactMap(\.self) }
 
     func log(
         _ message: Logger.Message,
-        _ lanes: TopicLanes,
-        _ state: TopicHealth.State? = nil,
+        _ lanes: AppLanes,
+        _ state: AppHealth.State? = nil,
         level: Logger.Level
     ) {
         var metadata: Logger.Metadata = [

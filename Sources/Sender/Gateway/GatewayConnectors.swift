@@ -24,11 +24,11 @@ extension GatewayConnectors {
 
 /// A source of binary connections only.
 extension GatewayConnectors {
-    func credential(environment: String, bundleID: String) -> TopicCredential? {
+    func credential(environment: String, bundleID: String) -> AppCredential? {
         hasCertificate(environment: environment, bundleID: bundleID) ? .certificate(bundleID: bundleID) : nil
     }
 
-    func streamConnector(environment: String, credential: TopicCredential, turn: Int) -> any StreamConnecting {
+    func streamConnector(environment: String, credential: AppCredential, turn: Int) -> any StreamConnecting {
         preconditionFailure("this source opens no HTTP/2 connections")
     }
 

@@ -4,7 +4,7 @@ import RequestRules
 
 /// Hands notifications with one content to the transport of their topic, encoding what they share once.
 struct NotificationWriter: ~Copyable {
-    private let lanes: TopicLanes
+    private let lanes: AppLanes
     private let content: NotificationContent
     private let isLone: Bool
     private var template: FrameTemplate?
@@ -12,7 +12,7 @@ struct NotificationWriter: ~Copyable {
     private var number: UInt32?
 
     /// - Parameter isLone: there is one notification only: what it shares is not worth keeping.
-    init(to lanes: TopicLanes, _ content: NotificationContent, isLone: Bool) {
+    init(to lanes: AppLanes, _ content: NotificationContent, isLone: Bool) {
         self.lanes = lanes
         self.content = content
         self.isLone = isLone

@@ -7,7 +7,7 @@ import ProviderCredentials
 /// Bound to one shard's event loop.
 final class TLSGatewayConnectors: GatewayConnectors {
     private let settings: ShardSettings
-    private let credentials: TopicCredentials
+    private let credentials: AppCredentials
     let providerTokens: ProviderTokens?
     private let missing: MissingCertificates
     private let eventLoop: any EventLoop
@@ -18,7 +18,7 @@ final class TLSGatewayConnectors: GatewayConnectors {
 
     init(
         settings: ShardSettings,
-        credentials: TopicCredentials,
+        credentials: AppCredentials,
         providerTokens: ProviderTokens?,
         missing: MissingCertificates,
         eventLoop: any EventLoop
@@ -51,15 +51,15 @@ final class TLSGatewayConnectors: GatewayConnectors {
     func tick(now: MonotonicTime) { missing.tick(now: now) }
 
     func connector(environment: String, bundleID: String, lane: Int) -> any GatewayConnecting {
-        let credential = TopicCredential.certificate(bundleID: bundleID)
+        let credential = AppCredential.certificate(bundleID: bundleID)
         return GatewayConnector(dialer: dialer(environment: environment, credential, firstTurn: lane))
     }
 
-    func credential(environment: String, bundleID: String) -> TopicCredential? {
+    func credential(environment: String, bundleID: String) -> AppCredential? {
         credentials.credential(bundleID: bundleID, environment: environment)
     }
 
-    func streamConnector(environment: String, credential: TopicCredential, turn: Int) -> any StreamConnecting {
+    func streamConnector(environment: String, credential: AppCredential, turn: Int) -> any StreamConnecting {
         let hasAuthorization = if case .key = credential { true } else { false }
         return StreamConnector(
             dialer: dialer(environment: environment, credential, firstTurn: turn),
@@ -67,7 +67,7 @@ final class TLSGatewayConnectors: GatewayConnectors {
         )
     }
 
-    private func dialer(environment: String, _ credential: TopicCredential, firstTurn: Int) -> GatewayDialer {
+    private func dialer(environment: String, _ credential: AppCredential, firstTurn: Int) -> GatewayDialer {
         guard let place = settings.environments[environment] else {
             preconditionFailure("the environment is configured")
         }

@@ -18,14 +18,14 @@ struct TroubledNotifications {
 
     var isEmpty: Bool { troubles.isEmpty }
 
-    mutating func keep(_ trouble: NotificationTrouble, of reference: NotificationReference, _ feed: TopicFeed) {
+    mutating func keep(_ trouble: NotificationTrouble, of reference: NotificationReference, _ feed: AppFeed) {
         guard let offset = feed.ledger.frontier.offset(of: reference.record) else { return }
         if troubles.count >= Self.most { troubles = [:] }
         troubles[Place(partition: feed.partition.number, offset: offset, token: reference.token)] = trouble
     }
 
     /// Takes the earlier trouble of a notification that is sent once more.
-    mutating func takeTrouble(of reference: NotificationReference, _ feed: TopicFeed) -> NotificationTrouble? {
+    mutating func takeTrouble(of reference: NotificationReference, _ feed: AppFeed) -> NotificationTrouble? {
         guard let offset = feed.ledger.frontier.offset(of: reference.record) else { return nil }
         return troubles.removeValue(
             forKey: Place(partition: feed.partition.number, offset: offset, token: reference.token)

@@ -27,7 +27,7 @@ struct FeedSums {
         for partition in group.active { add(partition, end: group.watermarks(of: partition)?.high) }
     }
 
-    subscript(account: TopicAccount) -> Sum { sums[ObjectIdentifier(account)] ?? Sum() }
+    subscript(account: AppAccount) -> Sum { sums[ObjectIdentifier(account)] ?? Sum() }
 
     private mutating func add(_ partition: PartitionAssignment, end: Int64?) {
         // A topic has two feeds in a partition if some of its records leave the environment out.

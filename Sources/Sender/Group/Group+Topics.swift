@@ -5,7 +5,7 @@ extension Group {
     /// Feeds the unfinished records of a topic anew. It does not work, and nothing of it is in flight.
     ///
     /// - Returns: the feeds that are over; nil: an acknowledgement of the broker for the topic is missing.
-    func rewind(_ topic: Topic) -> [TopicFeed]? {
+    func rewind(_ topic: Topic) -> [AppFeed]? {
         let all = active.flatMap { partition in
             partition.sortedFeeds.filter { $0.carries(topic) }.map { (partition, $0) }
         }
@@ -32,7 +32,7 @@ extension Group {
     func lookAfterUncertified(now: MonotonicTime) {
         let partitions = active
         var busy: Set<ObjectIdentifier> = []
-        var waiting: Set<TopicHash> = []
+        var waiting: Set<AppHash> = []
         for partition in partitions {
             partition.forgetRefused(directory.refused)
             for feed in partition.feeds.values where !feed.ledger.isIdle {

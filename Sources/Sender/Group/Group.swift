@@ -10,9 +10,9 @@ final class Group {
     /// An event for the stages behind this one.
     enum Event {
         /// Feeds are being given back: nothing more of them is sent, notifications in flight may settle.
-        case leaving([TopicFeed])
+        case leaving([AppFeed])
         /// Feeds have ended.
-        case over([TopicFeed])
+        case over([AppFeed])
         /// A partition can be read, or could be given back.
         case changed
         /// An assignment could not be carried out, and the client takes no other answer to it.
@@ -27,7 +27,7 @@ final class Group {
     let feeds: FeedTable
     let memory: ShardMemory
     let commits: Commits
-    let directory: TopicDirectory
+    let directory: AppDirectory
     let member: Member
     private let consumer: any GroupConsumer
     private let earlierLife: EarlierLife
@@ -53,7 +53,7 @@ final class Group {
         consumer: any GroupConsumer,
         earlierLife: EarlierLife,
         settings: ShardSettings,
-        directory: TopicDirectory,
+        directory: AppDirectory,
         feeds: FeedTable,
         memory: ShardMemory,
         commits: Commits,
@@ -250,7 +250,7 @@ final class Group {
                 case .refused: directory.refused
                 case .others: directory.others
                 // The bundle of the hash is known with its first record.
-                default: known[laggard.topic] ?? TopicAccount(nil)
+                default: known[laggard.topic] ?? AppAccount(nil)
                 }
             partition.inherit(laggard, from: start, account: account)
         }
@@ -259,7 +259,7 @@ final class Group {
 
     /// The key of a partition's hashes: that of the commit, or a new one. Names of an earlier version, which have none,
     /// stay until an assignment begins without any.
-    private func salt(under metadata: PositionMetadata) -> TopicSalt {
+    private func salt(under metadata: PositionMetadata) -> AppSalt {
         metadata.salt == .none && metadata.laggards.isEmpty ? settings.newSalt() : metadata.salt
     }
 
@@ -340,7 +340,7 @@ final class Group {
     }
 
     private func end(_ partitions: [PartitionAssignment]) {
-        var over: [TopicFeed] = []
+        var over: [AppFeed] = []
         for partition in partitions {
             if assigned[partition.number] === partition { assigned[partition.number] = nil }
             commits.forget(partition.number)

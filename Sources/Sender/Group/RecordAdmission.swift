@@ -9,7 +9,7 @@ import PushTopics
 /// A topic without credit, or one that does not work, is passed over by the live reader and fed again by the catch-up
 /// reader. Bound to the shard's event loop.
 final class RecordAdmission {
-    private let directory: TopicDirectory
+    private let directory: AppDirectory
     private let memo = NotificationMemo()
     /// Nil: it is not watched that records lie in the partitions of their keys.
     private let placement: KeyPlacement?
@@ -19,7 +19,7 @@ final class RecordAdmission {
     var maxUncommitted: Int
 
     init(
-        directory: TopicDirectory,
+        directory: AppDirectory,
         placement: KeyPlacement?,
         intake: Intake,
         memory: ShardMemory,
@@ -35,13 +35,13 @@ final class RecordAdmission {
     // MARK: Credit
 
     /// The feed may take one record more.
-    func admits(_ feed: TopicFeed) -> Bool {
+    func admits(_ feed: AppFeed) -> Bool {
         guard !feed.sharers.isEmpty else { return allows(feed.account, feed) }
         // A ledger takes offsets in order, so topics that share one wait for each other.
         return ([feed.account] + feed.sharers).allSatisfy { allows($0, feed) }
     }
 
-    private func allows(_ account: TopicAccount, _ feed: TopicFeed) -> Bool {
+    private func allows(_ account: AppAccount, _ feed: AppFeed) -> Bool {
         switch account.feeding {
         case .all: hasRoom(feed) && account.pace?.admits ?? true
         case .notifications(let limit): feed.account.notifications < limit && memory.budget.admitsProbe
@@ -51,18 +51,18 @@ final class RecordAdmission {
     }
 
     /// The feed may take one record more that ends without being sent.
-    private func admitsDiscarded(_ feed: TopicFeed) -> Bool {
+    private func admitsDiscarded(_ feed: AppFeed) -> Bool {
         guard ([feed.account] + feed.sharers).allSatisfy({ $0.feeding != .nothing }) else { return false }
         // Of the room for probes the others need theirs.
         return hasRoom(feed) && (!feed.account.isProbed || memory.budget.admitsProbe)
     }
 
-    private func hasRoom(_ feed: TopicFeed) -> Bool {
+    private func hasRoom(_ feed: AppFeed) -> Bool {
         feed.ledger.frontier.uncommitted < maxUncommitted && memory.admits(feed.account)
     }
 
     /// The lagging feed needs more records: it has used up half of its allowance.
-    func wants(_ feed: TopicFeed) -> Bool {
+    func wants(_ feed: AppFeed) -> Bool {
         // Read again, its records get cursors of their own.
         guard feed.hash != .others else { return directory.looksAtOthers }
         guard admits(feed) else { return wantsDiscarded(feed) }
@@ -71,20 +71,20 @@ final class RecordAdmission {
     }
 
     /// The lagging feed goes on now, or as soon as its pace lets it.
-    func goesOn(_ feed: TopicFeed) -> Bool {
+    func goesOn(_ feed: AppFeed) -> Bool {
         feed.account.feeding == .all && (feed.account.pace == nil ? wants(feed) : hasHalf(feed))
     }
 
-    private func hasHalf(_ feed: TopicFeed) -> Bool {
+    private func hasHalf(_ feed: AppFeed) -> Bool {
         feed.ledger.frontier.uncommitted <= maxUncommitted / 2
             && memory.budget.admits(topicBytes: feed.account.bytes * 2)
     }
 
     /// The reader is in the partition: to begin anew costs it more than to go on.
-    private func isBeingRead(_ feed: TopicFeed) -> Bool { feed.partition.catchUp.position != nil }
+    private func isBeingRead(_ feed: AppFeed) -> Bool { feed.partition.catchUp.position != nil }
 
     /// The lagging feed cannot have records that are to be sent, but its next one may be discarded.
-    private func wantsDiscarded(_ feed: TopicFeed) -> Bool {
+    private func wantsDiscarded(_ feed: AppFeed) -> Bool {
         guard let discard = feed.account.topic?.control.discard, let next = feed.ledger.gap?.next else { return false }
         return next != feed.keptAt && discard.mayCover(partition: feed.partition.number, offset: next)
             && admitsDiscarded(feed) && (hasHalf(feed) || isBeingRead(feed))
@@ -137,7 +137,7 @@ final class RecordAdmission {
     }
 
     /// A feed takes a record that the live reader has reached; else it passes the record over, unless it is done.
-    private func takesLive(_ message: KafkaMessageView, in feed: TopicFeed, isDiscarded: Bool = false) -> Bool {
+    private func takesLive(_ message: KafkaMessageView, in feed: AppFeed, isDiscarded: Bool = false) -> Bool {
         guard message.offset >= feed.ledger.doneBelow else { return false }
         guard feed.ledger.isLive, admits(feed) || isDiscarded && admitsDiscarded(feed) else {
             feed.passOver(message.offset, as: GapStart(message))
@@ -159,7 +159,7 @@ final class RecordAdmission {
         of partition: PartitionAssignment,
         start: Int64
     ) -> CatchUpStop {
-        var left: Set<TopicHash> = []
+        var left: Set<AppHash> = []
         var position = start
         var stop = CatchUpStop.atEnd
         let looksAtAll = hasUnknownTopic(partition, from: start)
@@ -205,9 +205,9 @@ final class RecordAdmission {
         at index: Int,
         of partition: PartitionAssignment,
         from start: Int64,
-        _ left: inout Set<TopicHash>
+        _ left: inout Set<AppHash>
     ) {
-        let feed: TopicFeed
+        let feed: AppFeed
         do throws(RecordRefusal) {
             let request = try decode(message)
             let found = findTopic(of: message, request.environment, in: partition)
@@ -226,9 +226,9 @@ final class RecordAdmission {
     /// A lagging feed takes a record that the catch-up reader has reached.
     private func takesBehind(
         _ message: KafkaMessageView,
-        in feed: TopicFeed,
+        in feed: AppFeed,
         from start: Int64,
-        _ left: inout Set<TopicHash>,
+        _ left: inout Set<AppHash>,
         isDiscarded: Bool = false
     ) -> Bool {
         guard let gap = feed.ledger.gap, gap.next >= start, gap.next <= message.offset, !left.contains(feed.hash) else {
@@ -256,7 +256,7 @@ final class RecordAdmission {
 
     /// Keys do not lead to the feed's hash. The bundle of a topic of the commit is not known before its first record,
     /// and its environment may be configured no longer.
-    private func isUnknown(_ feed: TopicFeed) -> Bool {
+    private func isUnknown(_ feed: AppFeed) -> Bool {
         feed.account.topic == nil && feed.account !== directory.others
     }
 
@@ -265,7 +265,7 @@ final class RecordAdmission {
         in partition: PartitionAssignment,
         from start: Int64
     ) -> Bool {
-        func isBehind(_ hash: TopicHash) -> Bool {
+        func isBehind(_ hash: AppHash) -> Bool {
             guard let gap = partition.feeds[hash]?.ledger.gap else { return false }
             return gap.next >= start
         }
@@ -287,7 +287,7 @@ final class RecordAdmission {
     }
 
     /// The topic of a record, or the reason why all of it becomes dead letters.
-    private typealias FoundTopic = Result<TopicDirectory.Found, RecordRefusal>
+    private typealias FoundTopic = Result<AppDirectory.Found, RecordRefusal>
 
     private func findTopic(
         of message: KafkaMessageView,
@@ -305,9 +305,9 @@ final class RecordAdmission {
         _ environment: UnsafeRawBufferPointer,
         in partition: PartitionAssignment,
         isBehind: Bool
-    ) -> TopicFeed {
+    ) -> AppFeed {
         // Of the topic that the record names; nil: it names none.
-        var hash: TopicHash? { TopicDirectory.hash(key: message.key, environment: environment, salt: partition.salt) }
+        var hash: AppHash? { AppDirectory.hash(key: message.key, environment: environment, salt: partition.salt) }
         switch found {
         case .failure:
             guard let hash else { return feedOfUndecodable(message, in: partition, isBehind: isBehind) }
@@ -330,7 +330,7 @@ final class RecordAdmission {
         _ message: KafkaMessageView,
         in partition: PartitionAssignment,
         isBehind: Bool
-    ) -> TopicFeed {
+    ) -> AppFeed {
         partition.feed(ofUndecodableAt: message.offset, isBehind: isBehind, account: directory.refused) { feed in
             guard !isUnknown(feed) else { return true }
             guard let parsed = try? RecordKeyView(parsing: message.key) else { return false }
@@ -343,7 +343,7 @@ final class RecordAdmission {
         at index: Int,
         _ request: SendRequestView,
         _ found: FoundTopic,
-        of feed: TopicFeed,
+        of feed: AppFeed,
         isDiscarded: Bool
     ) {
         switch found {

@@ -5,7 +5,7 @@ import PipelineCore
 struct AdmittedRecord {
     var message: KafkaMessageView
     var index: Int
-    var feed: TopicFeed
+    var feed: AppFeed
     var topic: Topic
     /// The shard of the bundle that the key names.
     var shard: UInt32?

@@ -12,7 +12,7 @@ extension Intake {
     func refuse(
         _ message: KafkaMessageView,
         at index: Int,
-        of feed: TopicFeed,
+        of feed: AppFeed,
         tokens known: Int?,
         report: RequestReport? = nil,
         _ refusal: RecordRefusal
@@ -40,7 +40,7 @@ extension Intake {
     func mustAsk(_ request: SendRequestView) -> Bool { request.mayChangeBadges && requestKey(of: request) != nil }
 
     /// Takes in a record that an operator has discarded, and ends it.
-    func abort(_ request: SendRequestView, _ message: KafkaMessageView, at index: Int, of feed: TopicFeed) {
+    func abort(_ request: SendRequestView, _ message: KafkaMessageView, at index: Int, of feed: AppFeed) {
         guard let source else { return }
         counters.records += 1
         counters.notifications += request.tokenCount
@@ -52,7 +52,7 @@ extension Intake {
     }
 
     /// Gives the tokens of a record that have none an outcome.
-    func end(_ record: UInt32, of feed: TopicFeed, tokens: Int, as outcome: OutcomeKind) {
+    func end(_ record: UInt32, of feed: AppFeed, tokens: Int, as outcome: OutcomeKind) {
         ended += tokens
         for token in 0..<UInt32(tokens) where !feed.isDone(record, token: token) {
             outcomes.settle(NotificationReference(assignment: feed.number, record: record, token: token), outcome)

@@ -22,7 +22,7 @@ final class Intake {
     /// The work of the records looked at, in bytes of records that are used in place.
     private(set) var seenWork = 0
     private var takenBytes = 0
-    private var takers: [TopicFeed] = []
+    private var takers: [AppFeed] = []
     /// Notifications that ended without being sent since ``begin(_:now:)``.
     var ended = 0
     private var lastTemplate = LastTemplate()
@@ -104,7 +104,7 @@ final class Intake {
     func add(
         _ message: KafkaMessageView,
         at index: Int,
-        to feed: TopicFeed,
+        to feed: AppFeed,
         of source: KafkaBatch,
         tokens: Int,
         report: RequestReport?,
@@ -321,7 +321,7 @@ final class Intake {
         if count > 0 { sensitive[topic.index, default: 0] += count }
     }
 
-    func begin(_ report: RequestReport?, of record: UInt32, in feed: TopicFeed, tokens: Int) {
+    func begin(_ report: RequestReport?, of record: UInt32, in feed: AppFeed, tokens: Int) {
         guard let report else { return }
         feed.setReport(report, of: record, tokens: tokens)
         // A record that is fed anew may lack nothing but its summary.
@@ -329,7 +329,7 @@ final class Intake {
     }
 
     /// Tokens of a feed's next records may have their outcomes.
-    private func mayBeDone(_ feed: TopicFeed) -> Bool { !feed.ledger.alreadyDone.isEmpty || feed.hasReports }
+    private func mayBeDone(_ feed: AppFeed) -> Bool { !feed.ledger.alreadyDone.isEmpty || feed.hasReports }
 
     private func openBatch(_ source: KafkaBatch) -> PreparedBatch {
         if let batch { return batch }

@@ -13,7 +13,7 @@ struct PreparedPayload {
 
 /// The part of a request that all its notifications share, as a row of a ``PreparedBatch``.
 struct PreparedRecord {
-    let feed: TopicFeed
+    let feed: AppFeed
     let topic: Topic
     /// Number of the record in its feed.
     var number: UInt32

@@ -19,11 +19,11 @@ final class ControlsFollower {
     private let eventLoop: any EventLoop
     private let records: WholeTopicReader
     private let logger: Logger
-    private let onChange: (TopicControls) -> Void
+    private let onChange: (AppControls) -> Void
     private let onComplete: (MonotonicTime) -> Void
     /// As read since the last begin.
-    private var controls = TopicControls()
-    private var told: TopicControls?
+    private var controls = AppControls()
+    private var told: AppControls?
     /// It is being read from its beginning again.
     private var isAnew = false
     private var timer: RepeatingTimer?
@@ -38,7 +38,7 @@ final class ControlsFollower {
         topic: String,
         partitions: Int,
         logger: Logger,
-        onChange: @escaping (TopicControls) -> Void,
+        onChange: @escaping (AppControls) -> Void,
         onComplete: @escaping (MonotonicTime) -> Void
     ) {
         self.eventLoop = eventLoop
@@ -77,7 +77,7 @@ final class ControlsFollower {
         case .begins(_, let isAgain):
             if isAgain { logger.warning("push.controls is read from its beginning again") }
             // The levers that were told hold until it was read to its end.
-            controls = TopicControls()
+            controls = AppControls()
             isAnew = told != nil
         case .endsUnknown(let error), .cannotBegin(let error):
             logger.warning("push.controls cannot be read; the levers stay as they are", metadata: ["error": "\(error)"])

@@ -9,7 +9,7 @@ import Synchronization
 struct ControlsThread: Sendable {
     /// All levers: once push.controls was read to its end, then with each change. The latest ones, if they are not
     /// taken.
-    let changes: AsyncStream<TopicControls>
+    let changes: AsyncStream<AppControls>
     private let follower: NIOLoopBound<ControlsFollower>
     private let known: Known
 
@@ -19,7 +19,7 @@ struct ControlsThread: Sendable {
         struct State {
             var completeAsOf: MonotonicTime?
             /// Levers that are set, by their kinds.
-            var counts: [TopicControl.Lever: Int] = [:]
+            var counts: [AppControl.Lever: Int] = [:]
         }
 
         let state = Mutex(State())
@@ -31,7 +31,7 @@ struct ControlsThread: Sendable {
     init(_ settings: ShardSettings, _ context: RoleContext, partitions: Int, on eventLoop: any EventLoop) async throws {
         let (configuration, logger) = (context.configuration, context.logger)
         let (changes, continuation) = AsyncStream.makeStream(
-            of: TopicControls.self,
+            of: AppControls.self,
             bufferingPolicy: .bufferingNewest(1)
         )
         let known = Known()

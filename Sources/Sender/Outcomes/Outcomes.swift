@@ -53,7 +53,7 @@ final class Outcomes {
     var isReady: Bool { desk.isReady }
 
     /// The feed of a notification; nil: it is over.
-    func feed(of reference: NotificationReference) -> TopicFeed? { feeds[reference.assignment] }
+    func feed(of reference: NotificationReference) -> AppFeed? { feeds[reference.assignment] }
 
     /// The names of a notification for a log line; empty: it is done. Decodes its record.
     func coordinates(of reference: NotificationReference) -> Logger.Metadata {
@@ -78,7 +78,7 @@ final class Outcomes {
     }
 
     /// The first outcome stands: it is done, or on its way to the broker.
-    private func isSettled(_ reference: NotificationReference, in feed: TopicFeed) -> Bool {
+    private func isSettled(_ reference: NotificationReference, in feed: AppFeed) -> Bool {
         feed.isDone(reference.record, token: reference.token) || desk.presumes(reference)
     }
 
@@ -106,7 +106,7 @@ final class Outcomes {
     /// Gives a notification its outcome; it may have changed its token's number.
     private func settleSpecial(
         _ reference: NotificationReference,
-        of feed: TopicFeed,
+        of feed: AppFeed,
         _ outcome: OutcomeKind,
         status: UInt16,
         reason: String
@@ -125,7 +125,7 @@ final class Outcomes {
     }
 
     /// The change of its token's number that a notification may have made.
-    private func badgeChange(of reference: NotificationReference, in feed: TopicFeed) -> BadgeReturns.Change? {
+    private func badgeChange(of reference: NotificationReference, in feed: AppFeed) -> BadgeReturns.Change? {
         guard let origin = desk.reread(reference.record, of: feed),
             let token = origin.token(at: reference.token),
             let topic = origin.topic(among: feed.topics),
@@ -142,7 +142,7 @@ final class Outcomes {
     /// Gives a notification its outcome; its publisher may have said how much it wants to have.
     private func settleReported(
         _ reference: NotificationReference,
-        of feed: TopicFeed,
+        of feed: AppFeed,
         _ outcome: OutcomeKind,
         status: UInt16,
         reason: String
@@ -163,7 +163,7 @@ final class Outcomes {
     }
 
     /// Publishes the summary of a record, if all of its tokens have their outcomes.
-    func publishSummary(_ record: UInt32, of feed: TopicFeed) {
+    func publishSummary(_ record: UInt32, of feed: AppFeed) {
         guard let counts = feed.summary(of: record) else { return }
         desk.publish(Publication(feed: feed.number, record: record, content: .summary(counts)), of: feed)
     }
@@ -175,7 +175,7 @@ final class Outcomes {
 
     private func publish(
         _ reference: NotificationReference,
-        of feed: TopicFeed,
+        of feed: AppFeed,
         _ outcome: OutcomeKind,
         status: UInt16,
         reason: String
@@ -196,7 +196,7 @@ final class Outcomes {
     // MARK: Dead letters
 
     /// Publishes one dead letter for a whole record, then the outcome of each of its tokens.
-    func deadLetter(record: UInt32, of feed: TopicFeed, tokens: UInt32, _ refusal: RecordRefusal) {
+    func deadLetter(record: UInt32, of feed: AppFeed, tokens: UInt32, _ refusal: RecordRefusal) {
         // Done before this assignment: the record has had its dead letter.
         guard (0..<tokens).contains(where: { !feed.isDone(record, token: $0) }) else { return }
         // The outcomes come after the dead letter's acknowledgement; the record must not be done before that.
@@ -205,7 +205,7 @@ final class Outcomes {
     }
 
     /// Publishes one dead letter for some tokens of a record, for one reason, then their outcomes.
-    func deadLetter(record: UInt32, of feed: TopicFeed, tokens: TokenRuns, _ refusal: RecordRefusal) {
+    func deadLetter(record: UInt32, of feed: AppFeed, tokens: TokenRuns, _ refusal: RecordRefusal) {
         publish(.some(tokens), of: record, feed, refusal)
     }
 
@@ -224,7 +224,7 @@ final class Outcomes {
     }
 
     /// - Parameter isStopping: dead letters of the feed do not wait for others, as in a partition that is given back.
-    private func publishRefusals(now: MonotonicTime, isStopping: (TopicFeed) -> Bool = { _ in false }) {
+    private func publishRefusals(now: MonotonicTime, isStopping: (AppFeed) -> Bool = { _ in false }) {
         guard !refusals.isEmpty else { return }
         let due = refusals.takeDue(now: now) { number in
             guard let feed = feeds[number] else { return false }
@@ -245,7 +245,7 @@ final class Outcomes {
     private func publish(
         _ tokens: Publication.DeadTokens,
         of record: UInt32,
-        _ feed: TopicFeed,
+        _ feed: AppFeed,
         _ refusal: RecordRefusal,
         status: UInt16 = 0
     ) {
@@ -278,7 +278,7 @@ final class Outcomes {
     }
 
     /// Forgets feeds that are over: nothing of them is published any more.
-    func forget(_ feeds: [TopicFeed]) {
+    func forget(_ feeds: [AppFeed]) {
         let numbers = Set(feeds.map(\.number))
         refusals.forget(numbers)
         desk.forget(numbers)
@@ -289,7 +289,7 @@ final class Outcomes {
     /// The broker's report on a publication.
     func delivered(_ number: UInt64, error: KafkaError?) { desk.delivered(number, error: error) }
 
-    private func acknowledged(_ publication: Publication, of feed: TopicFeed) {
+    private func acknowledged(_ publication: Publication, of feed: AppFeed) {
         switch publication.content {
         case .outcome(let token, _, _, _):
             feed.markDone(publication.record, token: token)
@@ -305,7 +305,7 @@ final class Outcomes {
     private func end(
         _ tokens: Publication.DeadTokens,
         of record: UInt32,
-        _ feed: TopicFeed,
+        _ feed: AppFeed,
         status: UInt16,
         reason: String
     ) {

@@ -19,7 +19,7 @@ struct Publication: Sendable {
         case some(TokenRuns)
     }
 
-    /// Number of the ``TopicFeed``.
+    /// Number of the ``AppFeed``.
     var feed: UInt32
     var record: UInt32
     var content: Content

@@ -19,7 +19,7 @@ final class PublicationDesk {
     }
 
     /// Called when the broker has a publication.
-    var onAcknowledged: (Publication, TopicFeed) -> Void = { _, _ in }
+    var onAcknowledged: (Publication, AppFeed) -> Void = { _, _ in }
 
     private var settings: ShardSettings
     private let feeds: FeedTable
@@ -66,7 +66,7 @@ final class PublicationDesk {
 
     // MARK: Inputs
 
-    func publish(_ publication: Publication, of feed: TopicFeed) {
+    func publish(_ publication: Publication, of feed: AppFeed) {
         var publication = publication
         publication.round = feed.beginPublication()
         publication.decidedAtMilliseconds = settings.unixMilliseconds()
@@ -113,7 +113,7 @@ final class PublicationDesk {
 
     /// Decodes a record, or returns one of those decoded last: outcomes of one record mostly follow each other, or
     /// alternate with those of its neighbours, each of which may be dear to decode.
-    func reread(_ record: UInt32, of feed: TopicFeed) -> RereadRecord? {
+    func reread(_ record: UInt32, of feed: AppFeed) -> RereadRecord? {
         if let kept = kept(record, of: feed) { return kept }
         guard let (batch, index) = feed.source(of: record) else { return nil }
         let reread = RereadRecord(feed: feed.number, record: record, batch: batch, index: index)
@@ -122,7 +122,7 @@ final class PublicationDesk {
         return reread
     }
 
-    private func kept(_ record: UInt32, of feed: TopicFeed) -> RereadRecord? {
+    private func kept(_ record: UInt32, of feed: AppFeed) -> RereadRecord? {
         guard let place = rereads.firstIndex(where: { $0.feed == feed.number && $0.record == record }) else {
             return nil
         }

@@ -10,7 +10,7 @@ final class RedisAvailability {
 }
 
 /// A token of a topic, as the key of its writes. The few that share a checksum wait for each other.
-struct TopicToken: Hashable {
+struct AppToken: Hashable {
     var topic: Int32
     /// CRC-32.
     var checksum: UInt32

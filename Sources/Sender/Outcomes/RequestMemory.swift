@@ -27,7 +27,7 @@ final class RequestMemory {
         var round: DoneClaims.Round
     }
 
-    private typealias Writes = RedisWrites<TopicToken, Entry>
+    private typealias Writes = RedisWrites<AppToken, Entry>
 
     /// Called when Redis has a request, or sending goes on without it.
     var onRemembered: (RequestFingerprint, Topic) -> Void = { _, _ in }
@@ -82,7 +82,7 @@ final class RequestMemory {
                 reference: reference,
                 round: feed.beginPublication()
             )
-            writes.add(entry, of: TopicToken(topic: topic.index, checksum: checksum))
+            writes.add(entry, of: AppToken(topic: topic.index, checksum: checksum))
         }
     }
 

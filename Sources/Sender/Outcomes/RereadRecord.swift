@@ -9,7 +9,7 @@ import RequestRules
 ///
 /// Requests are not kept decoded while they are in flight; the few values that failures need are read again.
 final class RereadRecord {
-    /// Number of the ``TopicFeed``.
+    /// Number of the ``AppFeed``.
     let feed: UInt32
     let record: UInt32
     let message: KafkaMessageView

@@ -8,7 +8,7 @@ import TokenState
 
 /// Writes tombstones of tokens that a trusted gateway called invalid: into Redis, push.tombstones and the filter.
 ///
-/// A refusal waits here until its topic's health believes it; see ``TopicHealth``. The notification itself has its
+/// A refusal waits here until its topic's health believes it; see ``AppHealth``. The notification itself has its
 /// outcome by then. Each refusal counts towards the shard's memory until it is written or not believed: of a topic
 /// ``ShardLimits/pendingTombstones`` may wait to be believed, and all those believed wait while Redis is away. Bound to
 /// the shard's event loop.
@@ -19,7 +19,7 @@ final class TombstoneWriter {
         var token: [UInt8]
         /// CRC-32 of the token.
         var checksum: UInt32
-        /// 1 or more; see ``TopicHealth/tokenRefused(shard:_:now:random:)``. Of no use for one that is proven.
+        /// 1 or more; see ``AppHealth/tokenRefused(shard:_:now:random:)``. Of no use for one that is proven.
         var ticket: UInt64
         /// UNIX seconds, by this process' clock. Once the tombstone is dated, that date.
         var refusedAt: UInt32
@@ -33,7 +33,7 @@ final class TombstoneWriter {
         var bytes: Int { ShardLimits.notificationBytes + token.count }
     }
 
-    private typealias Writes = RedisWrites<TopicToken, Refused>
+    private typealias Writes = RedisWrites<AppToken, Refused>
 
     /// Called when Redis has answered that a token is dead whose refusal was proven.
     var onDead: (Refused) -> Void = { _ in }
@@ -116,7 +116,7 @@ final class TombstoneWriter {
 
     /// Writes a tombstone; repeated until it is written.
     func write(_ refused: Refused) {
-        writes.add(refused, of: TopicToken(topic: refused.topic.index, checksum: refused.checksum))
+        writes.add(refused, of: AppToken(topic: refused.topic.index, checksum: refused.checksum))
     }
 
     /// Dates a tombstone and writes it; the clock of the server that takes it is the witness.

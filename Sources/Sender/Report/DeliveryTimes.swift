@@ -4,7 +4,7 @@ import PipelineCore
 /// Times of a shard's notifications on their way: from their publishing to the gateway, and from there to the outcome.
 struct DeliveryTimes: Sendable, Equatable {
     /// The class of a topic at the moment of measuring.
-    enum TopicClass: String, CaseIterable, Sendable {
+    enum AppClass: String, CaseIterable, Sendable {
         /// It keeps up.
         case live
         /// It is fed from its own cursor.
@@ -16,7 +16,7 @@ struct DeliveryTimes: Sendable, Equatable {
     /// The times over one transport of topics of one class.
     struct Series: Sendable, Equatable {
         let transport: EnvironmentSettings.Transport
-        let topicClass: TopicClass
+        let topicClass: AppClass
         /// From the record's timestamp to the hand-over to TLS.
         fileprivate(set) var handedOver = Histogram.delivery
         /// From the hand-over to the outcome.
@@ -24,7 +24,7 @@ struct DeliveryTimes: Sendable, Equatable {
     }
 
     private(set) var series = EnvironmentSettings.Transport.allCases.flatMap { transport in
-        TopicClass.allCases.map { Series(transport: transport, topicClass: $0) }
+        AppClass.allCases.map { Series(transport: transport, topicClass: $0) }
     }
 
     /// Notes notifications handed over together.
@@ -34,7 +34,7 @@ struct DeliveryTimes: Sendable, Equatable {
         _ count: Int,
         age: Duration,
         over transport: EnvironmentSettings.Transport,
-        _ topicClass: TopicClass
+        _ topicClass: AppClass
     ) {
         series[Self.place(transport, topicClass)].handedOver.observe(age, count: count)
     }
@@ -46,7 +46,7 @@ struct DeliveryTimes: Sendable, Equatable {
         _ count: Int,
         after time: Duration,
         over transport: EnvironmentSettings.Transport,
-        _ topicClass: TopicClass
+        _ topicClass: AppClass
     ) {
         series[Self.place(transport, topicClass)].settled.observe(time, count: count)
     }
@@ -60,7 +60,7 @@ struct DeliveryTimes: Sendable, Equatable {
     }
 
     /// The place in ``series``.
-    private static func place(_ transport: EnvironmentSettings.Transport, _ topicClass: TopicClass) -> Int {
-        (transport == .binary ? 0 : TopicClass.allCases.count) + (topicClass == .live ? 0 : 1)
+    private static func place(_ transport: EnvironmentSettings.Transport, _ topicClass: AppClass) -> Int {
+        (transport == .binary ? 0 : AppClass.allCases.count) + (topicClass == .live ? 0 : 1)
     }
 }

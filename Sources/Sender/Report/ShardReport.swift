@@ -55,9 +55,9 @@ package struct ShardReport: Sendable, Equatable {
         var cursorPublishedAt: Int64?
         /// The time since its oldest notification without an outcome was taken in; nil when all have theirs.
         var oldestUnconfirmed: Duration?
-        var counters: WorkerTopicCounters
+        var counters: WorkerAppCounters
         /// The levers that operators have set.
-        var control = TopicControl()
+        var control = AppControl()
     }
 
     var counters: WorkerCounters

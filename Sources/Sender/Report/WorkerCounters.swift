@@ -41,7 +41,7 @@ extension WorkerCounters {
     /// The counters for a log line.
     ///
     /// - Parameter topics: the counters of each topic's connections.
-    func metadata(_ topics: [WorkerTopicCounters]) -> Logger.Metadata {
+    func metadata(_ topics: [WorkerAppCounters]) -> Logger.Metadata {
         let answers = topics.reduce(0) { $0 + $1.errorResponses.values.reduce(0, +) }
         var metadata: Logger.Metadata = [
             "records": .stringConvertible(records),

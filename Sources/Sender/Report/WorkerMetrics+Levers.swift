@@ -18,7 +18,7 @@ extension WorkerMetrics {
             "belfry_levers",
             "Levers that are set in push.controls, by kind.",
             .counts(by: "lever") { report in
-                TopicControl.Lever.allCases.compactMap { lever in
+                AppControl.Lever.allCases.compactMap { lever in
                     report.levers?.counts[lever].map { (lever.rawValue, $0) }
                 }
             }

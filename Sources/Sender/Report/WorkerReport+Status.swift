@@ -21,7 +21,7 @@ extension WorkerReport {
         describeTopics(in: &status)
         status.controlsAgeSeconds = levers?.age.map { $0 / .seconds(1) }
         status.gateways = settings.map(describeGateways)
-        status.certificates = certificates.sorted { $0.notAfter < $1.notAfter }.prefix(TopicLabels.limit).map {
+        status.certificates = certificates.sorted { $0.notAfter < $1.notAfter }.prefix(AppLabels.limit).map {
             .init(topic: $0.bundleID, environment: $0.environment, notAfter: $0.notAfter, now: now)
         }
         status.keys = providerTokens.map {
@@ -68,9 +68,9 @@ extension WorkerReport {
     }
 
     private func describeTopics(in status: inout RoleStatus) {
-        var described: [TopicLabels.Name: RoleStatus.Topic] = [:]
+        var described: [AppLabels.Name: RoleStatus.Topic] = [:]
         for topic in shards.flatMap(\.topics) {
-            let name = TopicLabels.Name(topic)
+            let name = AppLabels.Name(topic)
             let empty = RoleStatus.Topic(topic: topic.bundleID, environment: topic.environment)
             described[name, default: empty].add(topic, now: status.now.unixSeconds)
         }

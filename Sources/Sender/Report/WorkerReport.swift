@@ -18,7 +18,7 @@ struct WorkerReport: Sendable {
     /// The time of the report; nil: not known.
     var unixMilliseconds: Int64?
     /// The choice of names.
-    let labels: TopicLabels
+    let labels: AppLabels
     /// The topics of all shards, under the names that they have in gauges.
     let shownTopics: [ShardReport.Topic]
     /// The same, under the names that they have in counters.
@@ -39,7 +39,7 @@ struct WorkerReport: Sendable {
         /// The time since push.controls was last known to be read to its end; nil: it never was.
         var age: Duration?
         /// Levers that are set, by their kinds.
-        var counts: [TopicControl.Lever: Int]
+        var counts: [AppControl.Lever: Int]
     }
 
     /// - Parameter labels: the names chosen for these topics; nil: they are chosen for this report alone.
@@ -52,7 +52,7 @@ struct WorkerReport: Sendable {
         connectionBudget: ConnectionBudget.State? = nil,
         retention: Duration? = nil,
         unixMilliseconds: Int64? = nil,
-        labels: TopicLabels? = nil
+        labels: AppLabels? = nil
     ) {
         self.shards = shards
         self.certificates = certificates
@@ -63,7 +63,7 @@ struct WorkerReport: Sendable {
         self.retention = retention
         self.unixMilliseconds = unixMilliseconds
         let topics = shards.flatMap(\.topics)
-        let labels = labels ?? TopicLabels().chosen(for: topics)
+        let labels = labels ?? AppLabels().chosen(for: topics)
         self.labels = labels
         shownTopics = topics.named(Set(labels.shown))
         countedTopics = topics.named(labels.namedInCounters)
@@ -85,9 +85,9 @@ struct WorkerReport: Sendable {
             ($0.notAfter, $0.bundleID, $0.environment) < ($1.notAfter, $1.bundleID, $1.environment)
         }
         return sorted.enumerated().map { place, certificate in
-            guard place >= TopicLabels.limit else { return certificate }
+            guard place >= AppLabels.limit else { return certificate }
             var other = certificate
-            other.bundleID = TopicLabels.other
+            other.bundleID = AppLabels.other
             return other
         }
     }

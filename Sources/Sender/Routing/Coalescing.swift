@@ -22,8 +22,8 @@ final class Coalescing {
     /// found for every feed in every turn, and the end might be an old one by the time that a request arrives.
     struct Backlog {
         /// The end of the backlog; nil: nothing newer will come.
-        var end: (TopicFeed) -> UInt64?
-        var position: (TopicFeed) -> UInt64
+        var end: (AppFeed) -> UInt64?
+        var position: (AppFeed) -> UInt64
     }
 
     /// Called when something may go on.
@@ -39,7 +39,7 @@ final class Coalescing {
     private let badges: DueBadges
     private let eventLoop: any EventLoop
     private let logger: Logger
-    private let lanes: (Int32) -> TopicLanes?
+    private let lanes: (Int32) -> AppLanes?
     private var machine = Coalescer(patience: ShardLimits.backlogPatience)
     private var waiting = WaitingRequests()
     /// Requests that are sent as soon as Redis allows it.
@@ -58,7 +58,7 @@ final class Coalescing {
         availability: RedisAvailability,
         eventLoop: any EventLoop,
         logger: Logger,
-        lanes: @escaping (Int32) -> TopicLanes?
+        lanes: @escaping (Int32) -> AppLanes?
     ) {
         self.settings = settings
         self.tokens = tokens
@@ -99,7 +99,7 @@ final class Coalescing {
     // MARK: Arriving
 
     /// Keeps a notification that waits, or ends one superseded by a waiting one. True: it goes no further now.
-    func takes(_ index: Int, of record: PreparedRecord, in batch: PreparedBatch, _ lanes: TopicLanes) -> Bool {
+    func takes(_ index: Int, of record: PreparedRecord, in batch: PreparedBatch, _ lanes: AppLanes) -> Bool {
         guard let coalescing = record.coalescing else { return false }
         let identity = identity(of: index, coalescing, in: batch)
         let content = batch.content(of: index, in: record)
@@ -181,7 +181,7 @@ final class Coalescing {
         return true
     }
 
-    private func waits(of request: WaitingRequest, _ feed: TopicFeed, _ lanes: TopicLanes) -> [Coalescer.Wait] {
+    private func waits(of request: WaitingRequest, _ feed: AppFeed, _ lanes: AppLanes) -> [Coalescer.Wait] {
         var waits: [Coalescer.Wait] = []
         if let end = backlog.end(feed) { waits.append(.init(.backlog(assignment: feed.number), until: end)) }
         let number = lanes.transport.lane(checksum: request.checksum)

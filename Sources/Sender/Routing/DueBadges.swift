@@ -10,7 +10,7 @@ import TokenState
 /// Requests of one token leave in the order in which they became due, also those without a badge. Bound to the shard's
 /// event loop.
 final class DueBadges {
-    private typealias Requests = RedisWrites<TopicToken, WaitingRequest>
+    private typealias Requests = RedisWrites<AppToken, WaitingRequest>
 
     /// Called with a request that goes on.
     var onReady: (WaitingRequest) -> Void = { _ in }
@@ -56,7 +56,7 @@ final class DueBadges {
 
     /// Keeps a request that changes its token's number, or comes behind one that does. False: it goes on now.
     func takes(_ request: WaitingRequest) -> Bool {
-        let token = TopicToken(topic: request.topic.index, checksum: request.checksum)
+        let token = AppToken(topic: request.topic.index, checksum: request.checksum)
         guard request.badge != nil && counts || requests.contains(token) else { return false }
         batches[request.batch, default: 0] += 1
         requests.add(request, of: token)

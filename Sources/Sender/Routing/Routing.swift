@@ -351,7 +351,7 @@ final class Routing {
     // MARK: Feeds
 
     /// Forgets feeds that are over or being given back.
-    func forget(_ feeds: [TopicFeed]) {
+    func forget(_ feeds: [AppFeed]) {
         for feed in feeds { coalescing.forget(feed: feed.number) }
         let numbers = Set(feeds.map(\.number))
         for (topic, waiting) in probes { probes[topic] = waiting.filter { !numbers.contains($0.reference.assignment) } }

@@ -24,7 +24,7 @@ struct ShardSettings: Sendable {
     /// The longest time for notifications in flight to settle before partitions are given back.
     var settlePatience: Duration
     /// The health of topics, shared by all shards of the process.
-    var health: TopicHealthRegistry
+    var health: AppHealthRegistry
     /// The longest time without an answer to a commit before sending stops.
     var commitPatience: Duration
     /// The longest time that records may pin the fetch buffers that they came in.
@@ -38,7 +38,7 @@ struct ShardSettings: Sendable {
     /// Most bytes of metadata in a commit.
     var metadataBytes: Int
     /// Limits of what publishers can make up.
-    var topicLimits = TopicLimits()
+    var topicLimits = AppLimits()
     /// Told apart in commits; see ``RequestValue/edition``.
     var decoderEdition = RequestValue.edition
     /// Longest near stretch at a take-over; see ``ShardLimits/nearRecords``.
@@ -47,7 +47,7 @@ struct ShardSettings: Sendable {
     /// Room for tokens that the gateway accepted, of a topic with invalid ones: the logarithm of its buckets of eight.
     var acceptedTokenBits = 16
     /// The key of topics' hashes in a partition that has none yet.
-    var newSalt: @Sendable () -> TopicSalt = { .none }
+    var newSalt: @Sendable () -> AppSalt = { .none }
     /// Work on publications in one turn; see ``PublicationDesk``.
     var publicationUnits = ShardLimits.publicationUnits
     /// UNIX milliseconds now.
@@ -76,7 +76,7 @@ struct ShardSettings: Sendable {
         connectionBudget = ProcessConnectionBudget(perMinute: worker.connectionsPerMinute)
         connectTimeout = TimeAmount(worker.connectTimeout)
         settlePatience = worker.confirmationWindow + ShardLimits.settleReserve
-        health = TopicHealthRegistry(limits: worker.healthLimits)
+        health = AppHealthRegistry(limits: worker.healthLimits)
         commitPatience = worker.commitPatience
         pinnedFor = worker.confirmationWindow + .seconds(1)
         redisPatience = configuration.redis.whenAway == .send ? configuration.redis.awayAfter : nil
@@ -201,13 +201,13 @@ struct ShardSettings: Sendable {
 }
 
 extension WorkerSettings {
-    fileprivate var healthLimits: TopicHealth.Limits {
-        TopicHealth.Limits(
+    fileprivate var healthLimits: AppHealth.Limits {
+        AppHealth.Limits(
             probe: Backoff(base: parkProbeBase, cap: parkProbeCap, floor: parkProbeBase / 3),
             probeTimeout: parkAfter + confirmationWindow,
             refusedShare: invalidTokenShare,
             refusedSample: invalidTokenSample,
-            probeSample: min(invalidTokenSample, TopicFlow.probeSample),
+            probeSample: min(invalidTokenSample, AppFlow.probeSample),
             pendingTombstones: ShardLimits.pendingTombstones
         )
     }

@@ -18,7 +18,7 @@ final class Topic {
         var sensitiveData: SensitiveDataPolicy
         var limits: LaneLimits
 
-        init(_ settings: TopicSettings, tokenBytes: ClosedRange<Int>, limits: LaneLimits) {
+        init(_ settings: AppSettings, tokenBytes: ClosedRange<Int>, limits: LaneLimits) {
             payload = settings.payload
             coalescingWindow = settings.coalescingWindow
             tokenRule = TokenRule(lengths: tokenBytes, spread: settings.spread)
@@ -42,13 +42,13 @@ final class Topic {
     /// Names the topic in the connection budget of the process.
     let budgetNumber: UInt64
     /// The topic's health, judged for the whole process.
-    let health: SharedTopicHealth
-    /// The levers that an operator has set; changed by ``TopicLevers``.
-    var control = TopicControl() {
+    let health: SharedAppHealth
+    /// The levers that an operator has set; changed by ``AppLevers``.
+    var control = AppControl() {
         didSet { flow.use(isPaused: control.isPaused) }
     }
     /// Says what the topic may do in the shard.
-    var flow = TopicFlow()
+    var flow = AppFlow()
 
     init(
         index: Int32,
@@ -56,7 +56,7 @@ final class Topic {
         bundleID: String,
         transport: EnvironmentSettings.Transport,
         settings: Settings,
-        health: SharedTopicHealth,
+        health: SharedAppHealth,
         deadTokens: DeadTokenSet?
     ) {
         self.index = index

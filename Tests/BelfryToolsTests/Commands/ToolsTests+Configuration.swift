@@ -71,9 +71,9 @@ struct ToolConfigurationTests {
     func partitions() throws {
         let layout = TopicLayout(partitions: 3)
         // Any number of partitions of push.controls is right.
-        let same = TopicReport(topics: layout.topics.map { .init(name: $0.name, partitions: 3, isNew: false) })
+        let same = AppReport(topics: layout.topics.map { .init(name: $0.name, partitions: 3, isNew: false) })
         #expect(try TopicSetup.checked(same, against: layout) == same)
-        let other = TopicReport(
+        let other = AppReport(
             topics: layout.topics.map {
                 .init(name: $0.name, partitions: $0.name == "push.outcomes" ? 4 : 3, isNew: true)
             }
@@ -103,7 +103,7 @@ struct ToolConfigurationTests {
         let published = PublishReport(topic: "push.requests", records: 2, tokens: 3, requestID: "r")
         #expect(published.json == #"{"topic":"push.requests","records":2,"tokens":3,"request_id":"r"}"#)
         #expect(published.text == "published 3 tokens in 2 records to push.requests, request id r")
-        let topics = TopicReport(topics: [.init(name: "t", partitions: 4, isNew: true)])
+        let topics = AppReport(topics: [.init(name: "t", partitions: 4, isNew: true)])
         #expect(topics.json == #"{"topics":[{"name":"t","partitions":4,"created":true}]}"#)
         #expect(topics.text == "t: 4 partitions, created")
     }

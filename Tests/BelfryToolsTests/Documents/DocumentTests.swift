@@ -95,7 +95,7 @@ import Testing
         let lines = try ["Deploy/MONITORING.md", "Deploy/RUNBOOK.md"].flatMap {
             try Repository.text(of: $0).split(separator: "\n")
         }
-        let reasons = TopicHealth.Reason.allCases.map(\.rawValue)
+        let reasons = AppHealth.Reason.allCases.map(\.rawValue)
         for place in ["| `belfry_topic_stopped` | by", "| `topic does not work; it lags and is probed` |"] {
             let row = try #require(lines.first { $0.hasPrefix(place) })
             for reason in reasons { #expect(row.contains("`\(reason)`"), "\(reason) in \(place)") }

@@ -39,8 +39,8 @@ struct TopicSetupTests {
 
     private let layout = TopicLayout(partitions: 2)
 
-    private func create(in cluster: ScriptedCluster, replication: Int = -1) throws -> TopicReport {
-        TopicReport(topics: try TopicSetup.createMissing(layout, replication: replication, in: cluster))
+    private func create(in cluster: ScriptedCluster, replication: Int = -1) throws -> AppReport {
+        AppReport(topics: try TopicSetup.createMissing(layout, replication: replication, in: cluster))
     }
 
     @Test("Where brokers know a default, it is theirs, and nothing is said of it")

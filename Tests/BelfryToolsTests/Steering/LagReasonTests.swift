@@ -15,7 +15,7 @@ struct LagReasonTests {
     /// 2026-11-26T12:00:00.000Z.
     private static let noon: Int64 = 1_795_694_400_000
 
-    private func lever(_ setting: TopicControl.Setting, _ environment: String = "production") -> LeverLine {
+    private func lever(_ setting: AppControl.Setting, _ environment: String = "production") -> LeverLine {
         LeverLine(
             name: .init(environment: environment, bundleID: Self.news),
             lever: setting.lever,

@@ -46,7 +46,7 @@ struct LeverTests {
         }
     }
 
-    private func name(_ environment: String, _ bundleID: String = news) -> TopicControls.Name {
+    private func name(_ environment: String, _ bundleID: String = news) -> AppControls.Name {
         .init(environment: environment, bundleID: bundleID)
     }
 
@@ -92,7 +92,7 @@ struct LeverTests {
     @Test("An order for all that is there now holds for clocks that are ahead, and only up to the ends")
     func clocks() throws {
         let ends: [Int32: Int64] = [0: 5]
-        func discard(before time: Int64?) throws -> TopicControl.Discard? {
+        func discard(before time: Int64?) throws -> AppControl.Discard? {
             guard case .discard(let order) = try order(.discard(before: time)).setting(ends: ends, now: Self.noon)
             else {
                 return nil
@@ -125,7 +125,7 @@ struct LeverTests {
 
     @Test("A lever is shown in words and as an object, and its reason stays within its column")
     func lines() {
-        let discard = TopicControl.Discard(publishedBefore: Self.noon, ends: [1: 7, 0: 4711])
+        let discard = AppControl.Discard(publishedBefore: Self.noon, ends: [1: 7, 0: 4711])
         let place = #""bundle":"com.example.news","environment":"production","#
         let paused = LeverLine(
             name: name("production"),
@@ -148,14 +148,14 @@ struct LeverTests {
             order.json.text == "{" + place + #""lever":"discard","set":true,"before":"2026-11-26T12:00:00.000Z","#
                 + #""ends":[{"partition":0,"offset":4711},{"partition":1,"offset":7}]}"#
         )
-        let off = TopicControl.Lever.allCases.map { LeverLine(name: name("production"), lever: $0) }
+        let off = AppControl.Lever.allCases.map { LeverLine(name: name("production"), lever: $0) }
         #expect(off.map(\.position) == ["not paused", "no pace", "discards nothing"])
         #expect(off[1].json.text == "{" + place + #""lever":"pace","set":false}"#)
     }
 
     @Test("A report tells from when the lever holds, and of an order to discard how to see what ended")
     func reports() {
-        func report(_ setting: TopicControl.Setting?, partitions: Int = 0) -> LeverReport {
+        func report(_ setting: AppControl.Setting?, partitions: Int = 0) -> LeverReport {
             let lines = ["production", "sandbox"].map {
                 LeverLine(name: name($0), lever: setting?.lever ?? .pause, setting: setting)
             }
@@ -182,7 +182,7 @@ struct LeverTests {
             LeverReport(lines: [resumed[1]], orderedAt: Self.noon).text
                 == "com.example.news in sandbox: not paused, as before"
         )
-        let order = TopicControl.Discard(publishedBefore: 0, ends: [0: 1])
+        let order = AppControl.Discard(publishedBefore: 0, ends: [0: 1])
         var all = report(.discard(order), partitions: 1)
         all.allowsForClocks = true
         #expect(all.text.contains("in 1 partition now; publishers' clocks may be 5 minutes ahead\n"))
@@ -208,7 +208,7 @@ struct LeverTests {
                 value.withUnsafeBytes { listing.add(key: key, value: $0, setAt: Int64(offset), place: "\(offset)") }
             }
         }
-        func add(_ setting: TopicControl.Setting, _ name: TopicControls.Name, at offset: Int) throws {
+        func add(_ setting: AppControl.Setting, _ name: AppControls.Name, at offset: Int) throws {
             let key = String(decoding: ControlRecord.key(setting.lever, of: name), as: UTF8.self)
             add(key, try ControlRecord.value(setting, of: name, reason: "\(offset)"), at: offset)
         }
@@ -269,9 +269,9 @@ struct LeverTests {
         let controls = try self.controls(settings)
         #expect(
             controls[name("production")]
-                == TopicControl(isPaused: true, discard: .init(publishedBefore: 1, ends: ends))
+                == AppControl(isPaused: true, discard: .init(publishedBefore: 1, ends: ends))
         )
-        #expect(controls[name("sandbox")] == TopicControl(isPaused: true, notificationsPerSecond: 500))
+        #expect(controls[name("sandbox")] == AppControl(isPaused: true, notificationsPerSecond: 500))
 
         for change: LeverOrder.Change in [.resume, .paceOff, .discardOff] {
             let report = try LeverCommands.set(order(change), through: settings)
@@ -281,7 +281,7 @@ struct LeverTests {
             #expect(try LeverCommands.set(order(change), through: settings).lines.map(\.wasSet) == [false, false])
         }
         #expect(try listed(settings).isEmpty)
-        #expect(try self.controls(settings) == TopicControls())
+        #expect(try self.controls(settings) == AppControls())
     }
 
     @Test("A record of push.controls that cannot be read is told, and the command fails behind the others")
@@ -329,8 +329,8 @@ struct LeverTests {
     }
 
     /// The levers as a worker reads them.
-    private func controls(_ settings: KafkaSettings) throws -> TopicControls {
-        var controls = TopicControls()
+    private func controls(_ settings: KafkaSettings) throws -> AppControls {
+        var controls = AppControls()
         for batch in try contents(of: "push.controls", brokers: settings.brokers) {
             for index in 0..<batch.count {
                 try ControlRecord.apply(key: batch[index].key, value: batch[index].value, to: &controls)

@@ -11,7 +11,7 @@ import Testing
 @Suite("Offsets shown and set")
 struct OffsetsTests {
     private static let place = KafkaTopicPartition(topic: "push.requests", partition: 0)
-    private let known = ["", "sandbox"].map { TopicHashNames.Name(bundleID: "com.example.news", environment: $0) }
+    private let known = ["", "sandbox"].map { AppHashNames.Name(bundleID: "com.example.news", environment: $0) }
 
     @Test("A topic that is behind is named where its bundle is known, else by its hash")
     func naming() throws {
@@ -19,7 +19,7 @@ struct OffsetsTests {
             at: 100,
             [("com.example.news", "", 10), ("com.example.news", "sandbox", 20), ("com.example.gone", "", 30)]
         )
-        let hash = TopicHashNames.hex(TopicHash(bundleID: "com.example.gone", environment: ""))
+        let hash = AppHashNames.hex(AppHash(bundleID: "com.example.gone", environment: ""))
         #expect(
             position.text == """
                 push.requests[0]: committed 100, log 5...200
@@ -246,7 +246,7 @@ struct OffsetsTests {
     ) throws -> PartitionPosition {
         var metadata = PositionMetadata()
         metadata.laggards = laggards.map {
-            .init(topic: TopicHash(bundleID: $0.bundleID, environment: $0.environment), cursor: $0.cursor)
+            .init(topic: AppHash(bundleID: $0.bundleID, environment: $0.environment), cursor: $0.cursor)
         }
         let text = try #require(metadata.position(at: offset, limitBytes: 4096)).metadata
         return PartitionPosition(

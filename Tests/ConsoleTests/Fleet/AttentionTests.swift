@@ -174,7 +174,7 @@ struct AttentionTests {
 
     @Test("Every reason that a worker gives has words and an entry of the runbook")
     func reasons() {
-        for reason in TopicHealth.Reason.allCases.map(\.rawValue) + ["certificate-missing"] {
+        for reason in AppHealth.Reason.allCases.map(\.rawValue) + ["certificate-missing"] {
             #expect(StopReason.words(for: reason) != reason && StopReason.alert(for: reason) != nil, "\(reason)")
         }
     }

@@ -4,15 +4,15 @@ import Testing
 
 /// The topic that the reader of a partition feeds next.
 @Suite struct CatchUpTests {
-    private let first = TopicHash(value: 10)
-    private let second = TopicHash(value: 20)
-    private let third = TopicHash(value: 30)
+    private let first = AppHash(value: 10)
+    private let second = AppHash(value: 20)
+    private let third = AppHash(value: 30)
     private var catchUp = CatchUp(visitBytes: 1000)
 
-    private func candidate(_ topic: TopicHash, _ next: Int64) -> CatchUp.Candidate { .init(topic: topic, next: next) }
+    private func candidate(_ topic: AppHash, _ next: Int64) -> CatchUp.Candidate { .init(topic: topic, next: next) }
 
     /// The reader comes by so much, and feeds a topic on the way.
-    private mutating func read(to offset: Int64, feeding topic: TopicHash, bytes: Int) {
+    private mutating func read(to offset: Int64, feeding topic: AppHash, bytes: Int) {
         catchUp.fed(topic, bytes: bytes)
         catchUp.passed(upTo: offset)
     }
@@ -113,14 +113,14 @@ import Testing
 
     @Test("No topic waits for more than one visit of each other one, however long the other lags are")
     mutating func fairness() {
-        var next: [TopicHash: Int64] = [:]
-        for index in 0..<100 as Range<Int64> { next[TopicHash(value: UInt64(index))] = index * 1_000_000 }
+        var next: [AppHash: Int64] = [:]
+        for index in 0..<100 as Range<Int64> { next[AppHash(value: UInt64(index))] = index * 1_000_000 }
         var visits: [Int64] = []
         for _ in 0..<300 {
             let candidates = next.map { candidate($0.key, $0.value) }
             guard case .begin(let offset) = catchUp.decide(candidates) else { continue }
             visits.append(offset / 1_000_000)
-            let topic = TopicHash(value: UInt64(offset / 1_000_000))
+            let topic = AppHash(value: UInt64(offset / 1_000_000))
             next[topic] = offset + 10
             read(to: offset + 10, feeding: topic, bytes: 5000)
         }

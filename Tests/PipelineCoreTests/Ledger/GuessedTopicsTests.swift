@@ -6,7 +6,7 @@ import Testing
 struct GuessedTopicsTests {
     @Test("A record that may be of several topics holds them all until it is done")
     func guessed() {
-        let (mail, game) = (TopicHash(bundleID: "mail", environment: ""), TopicHash(bundleID: "game", environment: ""))
+        let (mail, game) = (AppHash(bundleID: "mail", environment: ""), AppHash(bundleID: "game", environment: ""))
         var guesses = GuessedTopics()
         for offset in [5, 9] as [Int64] { guesses.note(offset, in: mail, maybeOf: game) }
         let cursors = [3, 5, 7, 9, 10].map { (cursor: Int64) in
@@ -18,7 +18,7 @@ struct GuessedTopicsTests {
 
     @Test("A feed that has got records has passed those between, be they done or not")
     func given() {
-        let (mail, game) = (TopicHash(bundleID: "mail", environment: ""), TopicHash(bundleID: "game", environment: ""))
+        let (mail, game) = (AppHash(bundleID: "mail", environment: ""), AppHash(bundleID: "game", environment: ""))
         var guesses = GuessedTopics()
         for offset in [7, 5, 9] as [Int64] { guesses.note(offset, in: mail, maybeOf: game) }
         guesses.advance { _ in nil }

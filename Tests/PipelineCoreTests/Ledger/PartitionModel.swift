@@ -6,7 +6,7 @@ import Testing
 /// A record of a modelled log.
 struct ModelRecord: Equatable {
     var offset: Int64
-    var topic: TopicHash
+    var topic: AppHash
     var tokens: UInt32
 
     var bytes: Int { 10 * Int(tokens) + 1 }
@@ -30,7 +30,7 @@ struct ModelPartition {
             // The first topics have most of the records.
             let topic = min(random.pick(0...topics - 1), random.pick(0...topics - 1))
             let tokens = UInt32(random.pick(random.chance(10) ? 60...70 : 1...4))
-            log.append(ModelRecord(offset: offset, topic: TopicHash(value: UInt64(topic)), tokens: tokens))
+            log.append(ModelRecord(offset: offset, topic: AppHash(value: UInt64(topic)), tokens: tokens))
             offset += random.chance(20) ? Int64(random.pick(2...900)) : 1
         }
         self.log = log
@@ -59,7 +59,7 @@ struct ModelPartition {
 /// One assignment of the modelled partition: the loop of a shard's readers around the pure pieces.
 struct ModelAssignment {
     struct Feed {
-        var ledger: TopicLedger
+        var ledger: AppLedger
         /// Taken in, by number.
         var taken: [UInt32: ModelRecord] = [:]
         /// Records up to this offset were taken in, or are done.
@@ -70,11 +70,11 @@ struct ModelAssignment {
     private let start: PositionMetadata.Position
     private let metadata: PositionMetadata
     private(set) var liveNext: Int64
-    private(set) var feeds: [TopicHash: Feed] = [:]
+    private(set) var feeds: [AppHash: Feed] = [:]
     private(set) var budget = MemoryBudget(limitBytes: 1500, topicLimitBytes: 1000)
     private(set) var catchUp = CatchUp(visitBytes: 100)
     /// Topics that may not be fed.
-    var stopped: Set<TopicHash> = []
+    var stopped: Set<AppHash> = []
     /// Position of the catch-up reader in the log, and the records read ahead.
     private var readerNext: Int64?
     private var rest: ArraySlice<ModelRecord> = []
@@ -93,7 +93,7 @@ struct ModelAssignment {
         for laggard in metadata.laggards {
             let isNear = liveNext <= laggard.cursor
             feeds[laggard.topic] = Feed(
-                ledger: TopicLedger(
+                ledger: AppLedger(
                     doneBelow: isNear ? laggard.cursor : 0,
                     alreadyDone: laggard.done,
                     gap: isNear ? nil : laggard.cursor..<liveNext
@@ -103,10 +103,10 @@ struct ModelAssignment {
         }
     }
 
-    private var sorted: [(key: TopicHash, value: Feed)] { feeds.sorted { $0.key < $1.key } }
+    private var sorted: [(key: AppHash, value: Feed)] { feeds.sorted { $0.key < $1.key } }
 
     /// Taken in and not done.
-    var open: [(topic: TopicHash, number: UInt32, token: UInt32)] {
+    var open: [(topic: AppHash, number: UInt32, token: UInt32)] {
         sorted.flatMap { topic, feed in
             feed.taken.sorted { $0.key < $1.key }.flatMap { number, record in
                 (0..<record.tokens).filter { !feed.ledger.isDone(number, token: $0) }.map { (topic, number, $0) }
@@ -114,7 +114,7 @@ struct ModelAssignment {
         }
     }
 
-    private func admits(_ topic: TopicHash) -> Bool {
+    private func admits(_ topic: AppHash) -> Bool {
         !stopped.contains(topic) && budget.admits(topicBytes: feeds[topic]?.ledger.frontier.bytes ?? 0)
     }
 
@@ -128,7 +128,7 @@ struct ModelAssignment {
         liveNext = record.offset + 1
         var feed =
             feeds[record.topic]
-            ?? Feed(ledger: TopicLedger(doneBelow: doneBelow, alreadyDone: DoneRanges()), through: doneBelow - 1)
+            ?? Feed(ledger: AppLedger(doneBelow: doneBelow, alreadyDone: DoneRanges()), through: doneBelow - 1)
         if record.offset >= feed.ledger.doneBelow {
             if feed.ledger.isLive, admits(record.topic) {
                 take(record, &feed, partition)
@@ -165,7 +165,7 @@ struct ModelAssignment {
             readerNext = rest.last.map { $0.offset + 1 } ?? from
         }
         var position = start
-        var left: Set<TopicHash> = []
+        var left: Set<AppHash> = []
         var count = 0
         while let record = rest.first, count < enough {
             position = record.offset
@@ -185,7 +185,7 @@ struct ModelAssignment {
     private mutating func feedBehind(
         _ record: ModelRecord,
         from start: Int64,
-        _ left: inout Set<TopicHash>,
+        _ left: inout Set<AppHash>,
         _ count: inout Int,
         _ partition: ModelPartition
     ) {
@@ -219,7 +219,7 @@ struct ModelAssignment {
         change(&feed) { $0.advance() }
     }
 
-    private mutating func change(_ feed: inout Feed, _ body: (inout TopicLedger) -> Void) {
+    private mutating func change(_ feed: inout Feed, _ body: (inout AppLedger) -> Void) {
         let before = feed.ledger.frontier.bytes
         body(&feed.ledger)
         budget.giveBack(before - feed.ledger.frontier.bytes)
@@ -227,7 +227,7 @@ struct ModelAssignment {
     }
 
     /// A notification has its outcome.
-    mutating func settle(_ topic: TopicHash, _ number: UInt32, _ token: UInt32, _ partition: inout ModelPartition) {
+    mutating func settle(_ topic: AppHash, _ number: UInt32, _ token: UInt32, _ partition: inout ModelPartition) {
         guard var feed = feeds[topic], let record = feed.taken[number] else { return }
         partition.settled.insert(record.position(token))
         change(&feed) { $0.markDone(number, token: token) }
@@ -235,7 +235,7 @@ struct ModelAssignment {
     }
 
     /// A topic does not work: it is fed anew from its cursor.
-    mutating func rewind(_ topic: TopicHash) {
+    mutating func rewind(_ topic: AppHash) {
         guard var feed = feeds[topic], feed.ledger.frontier.recordCount > 0, let cursor = feed.ledger.cursor else {
             return
         }

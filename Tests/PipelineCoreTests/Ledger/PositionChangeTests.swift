@@ -4,9 +4,9 @@ import Testing
 
 @Suite("Changing a committed position by hand")
 struct PositionChangeTests {
-    private let news = TopicHash(bundleID: "com.example.news", environment: "")
-    private let chat = TopicHash(bundleID: "com.example.chat", environment: "sandbox")
-    private let mail = TopicHash(bundleID: "com.example.mail", environment: "")
+    private let news = AppHash(bundleID: "com.example.news", environment: "")
+    private let chat = AppHash(bundleID: "com.example.chat", environment: "sandbox")
+    private let mail = AppHash(bundleID: "com.example.mail", environment: "")
 
     @Test("Moved ahead, the offset leaves every laggard its cursor and what is done of it")
     func ahead() throws {
@@ -52,9 +52,9 @@ struct PositionChangeTests {
     func full() {
         let capacity = PositionMetadata.capacity(limitBytes: 64)
         var full = PositionMetadata()
-        full.laggards = (0..<capacity).map { .init(topic: TopicHash(value: UInt64($0 + 2)), cursor: Int64($0)) }
+        full.laggards = (0..<capacity).map { .init(topic: AppHash(value: UInt64($0 + 2)), cursor: Int64($0)) }
         #expect(full.position(at: 100, limitBytes: 64)?.offset == 100)
-        let more = full.moving(TopicHash(value: 1000), to: 50, committedOffset: 100)
+        let more = full.moving(AppHash(value: 1000), to: 50, committedOffset: 100)
         #expect(more.position(at: 100, limitBytes: 64) == nil)
     }
 
@@ -72,7 +72,7 @@ struct PositionChangeTests {
         return try PositionMetadata(decoding: position.metadata, committedOffset: offset)
     }
 
-    private func metadata(_ topics: [(TopicHash, Int64, [Range<Int64>])]) -> PositionMetadata {
+    private func metadata(_ topics: [(AppHash, Int64, [Range<Int64>])]) -> PositionMetadata {
         var metadata = PositionMetadata()
         for (topic, cursor, runs) in topics {
             var done = DoneRanges()

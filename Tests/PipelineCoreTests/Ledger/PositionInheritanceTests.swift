@@ -5,13 +5,13 @@ import Testing
 
 @Suite("Positions taken over by an owner that differs")
 struct PositionInheritanceTests {
-    private let news = TopicHash(value: 5)
+    private let news = AppHash(value: 5)
 
     private func position(_ offset: Int64, _ token: UInt32) -> DoneRanges.Position {
         .init(offset: offset, token: token)
     }
 
-    private func laggard(_ topic: TopicHash, _ cursor: Int64, _ runs: Range<Int64>...) -> PositionMetadata.Laggard {
+    private func laggard(_ topic: AppHash, _ cursor: Int64, _ runs: Range<Int64>...) -> PositionMetadata.Laggard {
         var done = DoneRanges()
         for run in runs { done.append(position(run.lowerBound, 0)..<position(run.upperBound, 0)) }
         return .init(topic: topic, cursor: cursor, done: done)
@@ -121,7 +121,7 @@ struct PositionInheritanceTests {
     @Test("What is done for two classes is what is done for each", arguments: 0..<200 as Range<UInt64>)
     func common(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
-        func any(_ topic: TopicHash) -> PositionMetadata.Laggard {
+        func any(_ topic: AppHash) -> PositionMetadata.Laggard {
             var laggard = PositionMetadata.Laggard(topic: topic, cursor: Int64(random.pick(0...20)))
             var start = position(laggard.cursor, UInt32(random.pick(0...2)))
             for _ in 0..<random.pick(0...6) {

@@ -7,7 +7,7 @@ import Testing
 @Suite struct PositionMetadataTests {
     private typealias DecodingError = PositionMetadata.DecodingError
 
-    private func topic(_ value: UInt64) -> TopicHash { TopicHash(value: value) }
+    private func topic(_ value: UInt64) -> AppHash { AppHash(value: value) }
 
     private func position(_ offset: Int64, _ token: UInt32) -> DoneRanges.Position {
         .init(offset: offset, token: token)
@@ -20,10 +20,10 @@ import Testing
     }
 
     private func choose(
-        _ cursors: [(TopicHash, Int64)],
+        _ cursors: [(AppHash, Int64)],
         liveNext: Int64 = 1000,
         limitBytes: Int = 4096,
-        ranges: [TopicHash: DoneRanges] = [:]
+        ranges: [AppHash: DoneRanges] = [:]
     ) -> PositionMetadata.Position {
         let laggards = cursors.map { (topic: $0.0, cursor: $0.1) }
         return PositionMetadata.choose(laggards, liveNext: liveNext, limitBytes: limitBytes) { topic, _ in
@@ -60,7 +60,7 @@ import Testing
 
     @Test("A salt stands before the names and takes their room; it comes back, also when an operator moves the offset")
     func salted() throws {
-        let salt = TopicSalt(.max)
+        let salt = AppSalt(.max)
         let position = PositionMetadata.choose(
             [(topic(1), 2)],
             liveNext: 5,
@@ -101,7 +101,7 @@ import Testing
         #expect(PositionMetadata.capacity(limitBytes: 46) == 1)
         #expect(PositionMetadata.capacity(limitBytes: 4096) == 271)
         #expect(PositionMetadata.capacity(limitBytes: 0) == 0)
-        let cursors: [(TopicHash, Int64)] = [(topic(1), 40), (topic(2), 10), (topic(3), 30), (topic(4), 20)]
+        let cursors: [(AppHash, Int64)] = [(topic(1), 40), (topic(2), 10), (topic(3), 30), (topic(4), 20)]
         let position = choose(cursors, limitBytes: 47)
         #expect(position.offset == 30 && position.unnamed == 2 && position.metadata.utf8.count == 47)
         #expect(try decode(position).laggards.map(\.topic) == [topic(2), topic(4)])
@@ -143,8 +143,8 @@ import Testing
     func anyChoice(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let limit = random.pick(32...600)
-        var ranges: [TopicHash: DoneRanges] = [:]
-        var cursors: [(TopicHash, Int64)] = []
+        var ranges: [AppHash: DoneRanges] = [:]
+        var cursors: [(AppHash, Int64)] = []
         for _ in 0..<random.pick(0...45) {
             let topic = topic(UInt64.random(in: 0..<1 << 39, using: &random))
             let cursor = Int64(random.pick(0...random.pick(0...1 << 40)))
@@ -175,7 +175,7 @@ import Testing
     @Test("The offset never goes back, however topics come, lag and settle", arguments: 0..<100 as Range<UInt64>)
     func monotone(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
-        var cursors: [TopicHash: Int64] = [:]
+        var cursors: [AppHash: Int64] = [:]
         var liveNext: Int64 = 0
         var offset: Int64 = 0
         for _ in 0..<300 {

@@ -7,8 +7,8 @@ import Testing
 
 @Suite("Records of push.controls")
 struct ControlRecordTests {
-    private static let name = TopicControls.Name(environment: "production", bundleID: "com.example.news")
-    private static let settings: [TopicControl.Setting] = [
+    private static let name = AppControls.Name(environment: "production", bundleID: "com.example.news")
+    private static let settings: [AppControl.Setting] = [
         .pause, .pace(notificationsPerSecond: 1), .pace(notificationsPerSecond: .max),
         .discard(.init(publishedBefore: 1_795_248_000_123, ends: [0: 4711, 1: 0, 11: .max])),
         .discard(.init(publishedBefore: 0, ends: [:])),
@@ -42,7 +42,7 @@ struct ControlRecordTests {
     }
 
     @Test("A lever that is written is read as it was, with its reason", arguments: settings)
-    func roundTrip(_ setting: TopicControl.Setting) throws {
+    func roundTrip(_ setting: AppControl.Setting) throws {
         let key = ControlRecord.key(setting.lever, of: Self.name)
         #expect(key == Array("production/com.example.news/\(setting.lever.rawValue)".utf8))
         let record = try read(key, ControlRecord.value(setting, of: Self.name, reason: "the wrong text"))
@@ -50,10 +50,10 @@ struct ControlRecordTests {
         #expect(record.reason == "the wrong text")
     }
 
-    @Test("A record without a value turns its lever off, and no other", arguments: TopicControl.Lever.allCases)
-    func off(_ lever: TopicControl.Lever) throws {
-        var controls = TopicControls()
-        func apply(_ lever: TopicControl.Lever, _ setting: TopicControl.Setting?) throws {
+    @Test("A record without a value turns its lever off, and no other", arguments: AppControl.Lever.allCases)
+    func off(_ lever: AppControl.Lever) throws {
+        var controls = AppControls()
+        func apply(_ lever: AppControl.Lever, _ setting: AppControl.Setting?) throws {
             let value = try setting.map { try ControlRecord.value($0, of: Self.name, reason: "") }
             try ControlRecord.key(lever, of: Self.name).withUnsafeBytes { key in
                 guard let value else {
@@ -63,14 +63,14 @@ struct ControlRecordTests {
             }
         }
         for setting in Self.settings { try apply(setting.lever, setting) }
-        let order = TopicControl.Discard(publishedBefore: 0, ends: [:])
-        var expected = TopicControl(isPaused: true, notificationsPerSecond: .max, discard: order)
+        let order = AppControl.Discard(publishedBefore: 0, ends: [:])
+        var expected = AppControl(isPaused: true, notificationsPerSecond: .max, discard: order)
         #expect(controls[Self.name] == expected, "the newest record of a lever counts")
         try apply(lever, nil)
         expected.set(lever, nil)
         #expect(controls[Self.name] == expected)
-        for lever in TopicControl.Lever.allCases { try apply(lever, nil) }
-        #expect(controls == TopicControls())
+        for lever in AppControl.Lever.allCases { try apply(lever, nil) }
+        #expect(controls == AppControls())
     }
 
     @Test(
@@ -121,7 +121,7 @@ struct ControlRecordTests {
 
     @Test("A record with a fault changes no lever")
     func unchanged() throws {
-        var controls = TopicControls()
+        var controls = AppControls()
         controls.set(.pause, of: Self.name, .pause)
         let before = controls
         let value = try value { $0.pace.notificationsPerSecond = 1 }

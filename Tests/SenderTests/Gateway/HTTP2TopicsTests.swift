@@ -21,7 +21,7 @@ struct HTTP2TopicsTests {
         randomBits: @escaping @Sendable () -> UInt64 = { 35 }
     ) -> (topics: ScriptedTopics, news: StreamLane, sport: StreamLane) {
         let topics = ScriptedTopics(keys: keys, randomBits: randomBits)
-        let credential = TopicCredential.key(keys.ids[0])
+        let credential = AppCredential.key(keys.ids[0])
         return (topics, topics.makeLane(Self.news, credential), topics.makeLane(Self.sport, credential))
     }
 

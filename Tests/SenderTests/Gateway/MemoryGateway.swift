@@ -77,12 +77,12 @@ final class MemoryGateway: GatewayConnectors {
         Connector(self, bundleID, eventLoop)
     }
 
-    func credential(environment: String, bundleID: String) -> TopicCredential? {
+    func credential(environment: String, bundleID: String) -> AppCredential? {
         guard !missing.contains(bundleID) else { return nil }
         return service.credentials[bundleID] ?? .certificate(bundleID: bundleID)
     }
 
-    func streamConnector(environment: String, credential: TopicCredential, turn: Int) -> any StreamConnecting {
+    func streamConnector(environment: String, credential: AppCredential, turn: Int) -> any StreamConnecting {
         service.connector(credential, in: environment)
     }
 

@@ -55,7 +55,7 @@ final class MemoryService {
     /// The answer to each request.
     var reply: (Request) -> Reply = { _ in .accept }
     /// By bundle; for others there is a certificate of theirs.
-    var credentials: [String: TopicCredential] = [:]
+    var credentials: [String: AppCredential] = [:]
     var providerTokens: ProviderTokens?
     /// Attempts to connect fail.
     var isUnreachable = false
@@ -92,14 +92,14 @@ final class MemoryService {
         }
     }
 
-    func connector(_ credential: TopicCredential, in environment: String) -> any StreamConnecting {
+    func connector(_ credential: AppCredential, in environment: String) -> any StreamConnecting {
         MemoryStreamConnector(self, credential, environment, eventLoop)
     }
 
     fileprivate func open(
         _ owner: CredentialConnections,
         _ number: UInt32,
-        _ credential: TopicCredential,
+        _ credential: AppCredential,
         in environment: String
     ) {
         let peer = MemoryPeer(self, number: peers.count, credential, in: environment, eventLoop)
@@ -114,13 +114,13 @@ private final class MemoryStreamConnector: StreamConnecting {
     private struct Unreachable: Error {}
 
     private let embedded: EmbeddedEventLoop
-    private let credential: TopicCredential
+    private let credential: AppCredential
     private let environment: String
     private unowned let service: MemoryService
 
     init(
         _ service: MemoryService,
-        _ credential: TopicCredential,
+        _ credential: AppCredential,
         _ environment: String,
         _ eventLoop: EmbeddedEventLoop
     ) {
@@ -153,7 +153,7 @@ final class MemoryPeer {
     /// Among the service's connections.
     let number: Int
     /// Shown by the provider.
-    let credential: TopicCredential
+    let credential: AppCredential
     let environment: String
     /// Of the certificate that the provider has shown.
     let edition: UInt64
@@ -176,7 +176,7 @@ final class MemoryPeer {
     fileprivate init(
         _ service: MemoryService,
         number: Int,
-        _ credential: TopicCredential,
+        _ credential: AppCredential,
         in environment: String,
         _ eventLoop: EmbeddedEventLoop
     ) {

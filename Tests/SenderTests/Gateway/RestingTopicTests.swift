@@ -8,7 +8,7 @@ import Testing
 struct RestingTopicTests {
     private typealias Bench = ShardBench
 
-    private func lanes(of bundleID: String, in bench: Bench) throws -> TopicLanes {
+    private func lanes(of bundleID: String, in bench: Bench) throws -> AppLanes {
         try #require(bench.shard.stages.gateway.all.first { $0.topic.bundleID == bundleID })
     }
 

@@ -214,7 +214,7 @@ struct StreamCredentialTests {
         defer { bench.shard.leave() }
         bench.setClock(unixSeconds: Self.now)
         bench.service.providerTokens = keys.tokens
-        let most = TopicLimits().onDefaultKey
+        let most = AppLimits().onDefaultKey
         let madeUp = (0...most).map { "made.up.\($0)" }
         for bundleID in madeUp + [Bench.sport] { bench.service.credentials[bundleID] = .key(keys.ids[0]) }
         bench.assign(0)

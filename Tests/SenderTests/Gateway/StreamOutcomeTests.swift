@@ -24,7 +24,7 @@ struct StreamOutcomeTests {
         "\(PushOutcomeKind.rejected) \(status) \(reason)"
     }
 
-    private func counters(of bench: Bench, _ bundleID: String = Bench.news) -> WorkerTopicCounters? {
+    private func counters(of bench: Bench, _ bundleID: String = Bench.news) -> WorkerAppCounters? {
         bench.shard.report().topics.first { $0.bundleID == bundleID }?.counters
     }
 

@@ -16,7 +16,7 @@ import Testing
 struct StreamTroubleTests {
     private typealias Bench = ShardBench
 
-    private func counters(of bench: Bench) -> WorkerTopicCounters? {
+    private func counters(of bench: Bench) -> WorkerAppCounters? {
         bench.shard.report().topics.first { $0.bundleID == Bench.news }?.counters
     }
 

@@ -20,7 +20,7 @@ struct DifferentOwnersTests {
     private func owner(
         of environments: [String] = ["sandbox"],
         after former: Bench? = nil,
-        limits: TopicLimits = TopicLimits(),
+        limits: AppLimits = AppLimits(),
         _ change: (inout KafkaPartitionOffset) -> Void = { _ in }
     ) throws -> Bench {
         var committed = try former.map { try #require($0.committed()) }
@@ -206,7 +206,7 @@ struct DifferentOwnersTests {
 
     @Test("With more names than have cursors of their own, refused records are still read by the next owner")
     func manyNames() throws {
-        let first = try owner(limits: TopicLimits(refused: 5))
+        let first = try owner(limits: AppLimits(refused: 5))
         first.producer.refused = ["push.dead-letters"]
         first.assign(0)
         try first.bring(requests(0..<9))
@@ -221,7 +221,7 @@ struct DifferentOwnersTests {
 
     @Test("Refused topics that have nothing left to do leave their room to others")
     func room() throws {
-        let bench = try owner(limits: TopicLimits(refused: 5))
+        let bench = try owner(limits: AppLimits(refused: 5))
         defer { bench.shard.leave() }
         bench.assign(0)
         for round in 0..<3 {
@@ -235,7 +235,7 @@ struct DifferentOwnersTests {
 
     @Test("A bundle without a cursor of its own holds the offset until it can be sent to, be there no new record of it")
     func others() throws {
-        let bench = Bench(limits: TopicLimits(withoutCertificate: 1, uncertified: 1))
+        let bench = Bench(limits: AppLimits(withoutCertificate: 1, uncertified: 1))
         defer { bench.shard.leave() }
         let uncertified = (0..<4).map { "com.example.uncertified\($0)" }
         bench.gateway.missing = Set(uncertified)

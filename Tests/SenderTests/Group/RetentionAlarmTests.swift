@@ -50,9 +50,9 @@ struct RetentionAlarmTests {
             table: FeedTable(),
             budget: ShardMemory(MemoryBudget(limitBytes: .max, topicLimitBytes: .max))
         )
-        let feed = partition.feed(of: Bench.hash(Bench.sport), account: TopicAccount(nil))
+        let feed = partition.feed(of: Bench.hash(Bench.sport), account: AppAccount(nil))
         feed.passOver(3, as: GapStart(publishedAt: 7000, isRead: true))
-        let claimed = partition.claim(feed, for: TopicAccount(nil))
+        let claimed = partition.claim(feed, for: AppAccount(nil))
         #expect(claimed !== feed && claimed.cursorPublishedAt == 7000)
     }
 
@@ -239,7 +239,7 @@ struct RetentionAlarmTests {
             table: FeedTable(),
             budget: ShardMemory(MemoryBudget(limitBytes: .max, topicLimitBytes: .max))
         )
-        let feed = partition.feed(of: Bench.hash(Bench.sport), account: TopicAccount(nil))
+        let feed = partition.feed(of: Bench.hash(Bench.sport), account: AppAccount(nil))
         feed.passOver(3, as: GapStart(publishedAt: 7000, isRead: true))
         feed.passOver(9)
         #expect(feed.skip(to: 3) == nil && feed.cursorPublishedAt == 7000)

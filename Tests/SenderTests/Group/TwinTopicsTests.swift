@@ -50,7 +50,7 @@ struct TwinTopicsTests {
         #expect(bench.committed()?.offset == 4 && bench.committed()?.metadata == "3;")
     }
 
-    private static let salt = TopicSalt(0xFEED_5A17)
+    private static let salt = AppSalt(0xFEED_5A17)
 
     @Test("Under a salt the two have cursors of their own: one is sent while the other waits, and not again elsewhere")
     func salted() throws {
@@ -65,7 +65,7 @@ struct TwinTopicsTests {
         #expect(try bench.laggards() == [Bench.hash(Self.second, Self.salt): 1])
 
         // Another shard would choose another salt, and takes the partition's.
-        let next = Bench(committed: 4, metadata: committed.metadata, salt: TopicSalt(77))
+        let next = Bench(committed: 4, metadata: committed.metadata, salt: AppSalt(77))
         defer { next.shard.leave() }
         for offset in 0..<4 as Range<Int64> {
             try next.keep(offset.isMultiple(of: 2) ? Self.first : Self.second, [UInt8(offset) + 1], at: offset)

@@ -94,7 +94,7 @@ final class CoalescingBench {
     var waiting: Int { shard.stages.coalescing.count }
 
     /// The topic's feed of the partition.
-    var feed: TopicFeed? { shard.stages.group.assigned[0]?.feeds.values.first }
+    var feed: AppFeed? { shard.stages.group.assigned[0]?.feeds.values.first }
 
     var superseded: Int { shard.stages.counters.outcomes[.superseded] }
 }

@@ -20,7 +20,7 @@ final class IntakeBench {
     let producer = CollectingProducer()
     private let intake: Intake
     private let topic: Topic
-    private let feed: TopicFeed
+    private let feed: AppFeed
     private let partition: PartitionAssignment
     private var nextOffset: Int64 = 7
     private let memo = NotificationMemo()
@@ -46,7 +46,7 @@ final class IntakeBench {
             budget: ShardMemory(settings.memory)
         )
         topic = settings.makeTopic(0, environment: "sandbox", bundleID: Self.bundleID, filters: nil)
-        feed = partition.feed(of: TopicHash(value: 1), account: TopicAccount(topic))
+        feed = partition.feed(of: AppHash(value: 1), account: AppAccount(topic))
         let logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
         let outcomes = Outcomes(
             settings: settings,

@@ -12,13 +12,13 @@ import Testing
 @Suite("Follower of push.controls")
 struct ControlsFollowerTests {
     private static let isAnother = "push.controls is another topic now; levers that it does not have are off"
-    private static let news = TopicControls.Name(environment: "sandbox", bundleID: "com.example.news")
+    private static let news = AppControls.Name(environment: "sandbox", bundleID: "com.example.news")
 
     private final class Bench {
         let eventLoop = EmbeddedEventLoop()
         let topic = SimulatedTopic("push.controls")
         let log = LogLines()
-        private(set) var told: [TopicControls] = []
+        private(set) var told: [AppControls] = []
         private(set) var completeAsOf: MonotonicTime?
         private var follower: ControlsFollower?
 
@@ -48,12 +48,12 @@ struct ControlsFollowerTests {
         func stop() { follower?.stop() }
     }
 
-    private static func pull(_ setting: TopicControl.Setting, in topic: SimulatedTopic) throws {
+    private static func pull(_ setting: AppControl.Setting, in topic: SimulatedTopic) throws {
         let value = try ControlRecord.value(setting, of: news, reason: "test")
         topic.append(value, key: ControlRecord.key(setting.lever, of: news))
     }
 
-    private static func turnOff(_ lever: TopicControl.Lever, in topic: SimulatedTopic) {
+    private static func turnOff(_ lever: AppControl.Lever, in topic: SimulatedTopic) {
         topic.append(nil, key: ControlRecord.key(lever, of: news))
     }
 
@@ -70,17 +70,17 @@ struct ControlsFollowerTests {
         bench.topic.failure = nil
         bench.wait(milliseconds: 2000)
         #expect(bench.told == [bench.told[0]])
-        #expect(bench.told[0][Self.news] == TopicControl(isPaused: true, notificationsPerSecond: 7))
+        #expect(bench.told[0][Self.news] == AppControl(isPaused: true, notificationsPerSecond: 7))
         Self.turnOff(.pause, in: bench.topic)
         bench.wait(milliseconds: 100)
-        #expect(bench.told.count == 2 && bench.told[1][Self.news] == TopicControl(notificationsPerSecond: 7))
+        #expect(bench.told.count == 2 && bench.told[1][Self.news] == AppControl(notificationsPerSecond: 7))
     }
 
     @Test("An empty topic has no levers, which is told, too")
     func empty() throws {
         let bench = try Bench()
         defer { bench.stop() }
-        #expect(bench.told == [TopicControls()])
+        #expect(bench.told == [AppControls()])
     }
 
     @Test("A record that makes no sense sets nothing and is told with its offset; those behind it count")
@@ -91,7 +91,7 @@ struct ControlsFollowerTests {
             try Self.pull(.pace(notificationsPerSecond: 7), in: topic)
         }
         defer { bench.stop() }
-        #expect(bench.told.map { $0[Self.news] } == [TopicControl(notificationsPerSecond: 7)])
+        #expect(bench.told.map { $0[Self.news] } == [AppControl(notificationsPerSecond: 7)])
         let lines = bench.log.metadata(of: "a record of push.controls makes no sense; it sets nothing")
         #expect(lines.map { $0["offset"] } == ["0", "1"])
     }
@@ -119,7 +119,7 @@ struct ControlsFollowerTests {
         bench.topic.partitions = [SimulatedTopic.Partition()]
         try Self.pull(.pace(notificationsPerSecond: 9), in: bench.topic)
         bench.wait(milliseconds: 3000)
-        #expect(bench.told.last?[Self.news] == TopicControl(notificationsPerSecond: 9))
+        #expect(bench.told.last?[Self.news] == AppControl(notificationsPerSecond: 9))
         #expect(bench.told.count == 2, "never without levers in between")
         #expect(bench.log.levels(of: Self.isAnother) == [.critical])
     }
@@ -134,7 +134,7 @@ struct ControlsFollowerTests {
         bench.topic.partitions = [SimulatedTopic.Partition()]
         bench.topic.failure = nil
         bench.wait(milliseconds: 3000)
-        #expect(bench.told.last == TopicControls())
+        #expect(bench.told.last == AppControls())
         #expect(bench.log.levels(of: Self.isAnother) == [.critical])
     }
 

@@ -131,10 +131,10 @@ struct FilteredLookupTests {
         ) -> PreparedBatch {
             let batch = PreparedBatch(source: KafkaBatch([]), number: number)
             for (topic, token) in tokens {
-                let account = TopicAccount(topics[topic])
+                let account = AppAccount(topics[topic])
                 batch.append(
                     PreparedRecord(
-                        feed: partition.feed(of: TopicHash(value: UInt64(10 + topic)), account: account),
+                        feed: partition.feed(of: AppHash(value: UInt64(10 + topic)), account: account),
                         topic: topics[topic],
                         number: 0,
                         expiration: 0,

@@ -34,11 +34,11 @@ struct SettlingStormTests {
         return bench
     }
 
-    private static func feed(_ bench: Bench) throws -> TopicFeed {
+    private static func feed(_ bench: Bench) throws -> AppFeed {
         try #require(bench.shard.stages.group.assigned[0]?.feeds.values.first)
     }
 
-    private static func settleAll(_ bench: Bench, of feed: TopicFeed) {
+    private static func settleAll(_ bench: Bench, of feed: AppFeed) {
         for record in 0..<UInt32(records) {
             for token in 0..<tokens {
                 bench.shard.stages.outcomes.settle(

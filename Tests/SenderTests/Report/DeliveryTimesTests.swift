@@ -14,7 +14,7 @@ struct DeliveryTimesTests {
     private func series(
         of bench: Bench,
         _ transport: EnvironmentSettings.Transport,
-        _ topicClass: DeliveryTimes.TopicClass = .live
+        _ topicClass: DeliveryTimes.AppClass = .live
     ) throws -> DeliveryTimes.Series {
         let all = bench.shard.report().times.series
         return try #require(all.first { $0.transport == transport && $0.topicClass == topicClass })

@@ -16,7 +16,7 @@ import Testing
         counters.outcomes.count(.duplicate)
         counters.outcomes.count(.confirmed)
         counters.outcomes.count(.deadLettered)
-        var topic = WorkerTopicCounters()
+        var topic = WorkerAppCounters()
         topic.connects = 2
         topic.count(.errorResponse)
         topic.errorResponses[status] = 1

@@ -17,7 +17,7 @@ import Testing
         counters.outcomes.count(.confirmed)
         var connections = ConnectionReport(environment: "sandbox")
         connections.count(.open)
-        var topic = WorkerTopicCounters()
+        var topic = WorkerAppCounters()
         topic.accepted = 4
         topic.misplaced = 3
         return ShardReport(

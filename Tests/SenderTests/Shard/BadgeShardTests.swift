@@ -153,7 +153,7 @@ struct BadgeShardTests {
         badges.bench.publishedAt = 1
         try badges.bring(Self.request([1], id: id), Self.request([1]))
         #expect(badges.redis.badge == 2 && badges.numbers.isEmpty)
-        badges.bench.pull(.discard(TopicControl.Discard(publishedBefore: 2, ends: [0: 1])))
+        badges.bench.pull(.discard(AppControl.Discard(publishedBefore: 2, ends: [0: 1])))
         badges.bench.gateway.silent = []
         badges.bench.wait(milliseconds: 5000)
         #expect(try badges.kinds().contains(.aborted) && badges.redis.badge == 1)
@@ -168,7 +168,7 @@ struct BadgeShardTests {
         try badges.bring(Self.request([1], id: "a"))
         badges.bench.pull(.pause)
         try badges.bring(Self.request([1], id: "a"), Self.request([1], id: "b"))
-        badges.bench.pull(.pause, .discard(TopicControl.Discard(publishedBefore: 2, ends: [0: 3])))
+        badges.bench.pull(.pause, .discard(AppControl.Discard(publishedBefore: 2, ends: [0: 3])))
         badges.bench.wait(milliseconds: 5000)
         let kinds = try badges.kinds()
         #expect(kinds.count == 3 && kinds.contains(.duplicate) && kinds.contains(.aborted))

@@ -18,7 +18,7 @@ final class ScriptedTopics: GatewayConnectors, StreamStage {
     }
 
     var now = MonotonicTime(nanoseconds: 1_000_000_000)
-    var credentials: [String: TopicCredential] = [:]
+    var credentials: [String: AppCredential] = [:]
     let providerTokens: ProviderTokens?
     private(set) var turns: [Int] = []
     private(set) var asked: [Asked] = []
@@ -48,7 +48,7 @@ final class ScriptedTopics: GatewayConnectors, StreamStage {
         providerTokens = keys?.tokens
     }
 
-    func makeLane(_ bundleID: String, _ credential: TopicCredential) -> StreamLane {
+    func makeLane(_ bundleID: String, _ credential: AppCredential) -> StreamLane {
         credentials[bundleID] = credential
         let index = Int32(credentials.count - 1)
         return topics.makeLane(
@@ -103,9 +103,9 @@ final class ScriptedTopics: GatewayConnectors, StreamStage {
         preconditionFailure("no topic has the binary interface")
     }
 
-    func credential(environment: String, bundleID: String) -> TopicCredential? { credentials[bundleID] }
+    func credential(environment: String, bundleID: String) -> AppCredential? { credentials[bundleID] }
 
-    func streamConnector(environment: String, credential: TopicCredential, turn: Int) -> any StreamConnecting {
+    func streamConnector(environment: String, credential: AppCredential, turn: Int) -> any StreamConnecting {
         turns.append(turn)
         return Connector(self)
     }

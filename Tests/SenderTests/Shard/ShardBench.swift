@@ -58,9 +58,9 @@ final class ShardBench {
         redis: SimulatedRedis? = nil,
         committed offset: Int64 = 0,
         metadata: String = "3;",
-        salt: TopicSalt = .none,
+        salt: AppSalt = .none,
         placement: KeyPlacement.Source? = nil,
-        limits: TopicLimits = TopicLimits(),
+        limits: AppLimits = AppLimits(),
         _ change: (inout BelfryConfiguration) -> Void = { _ in }
     ) {
         self.eventLoop = eventLoop
@@ -114,9 +114,9 @@ final class ShardBench {
     func wait(milliseconds: Int64) { eventLoop.advanceTime(by: .milliseconds(milliseconds)) }
 
     /// Sets the levers of ``news`` to these, and all others off.
-    func pull(_ settings: TopicControl.Setting...) {
-        var controls = TopicControls()
-        let name = TopicControls.Name(environment: "sandbox", bundleID: Self.news)
+    func pull(_ settings: AppControl.Setting...) {
+        var controls = AppControls()
+        let name = AppControls.Name(environment: "sandbox", bundleID: Self.news)
         for setting in settings { controls.set(setting.lever, of: name, setting) }
         shard.use(controls)
     }
@@ -200,15 +200,15 @@ final class ShardBench {
     }
 
     /// The topics that it names, and their cursors.
-    func laggards() throws -> [TopicHash: Int64] {
+    func laggards() throws -> [AppHash: Int64] {
         guard let committed = committed() else { return [:] }
         let metadata = try PositionMetadata(decoding: committed.metadata, committedOffset: committed.offset)
         return Dictionary(uniqueKeysWithValues: metadata.laggards.map { ($0.topic, $0.cursor) })
     }
 
     /// Hash by which records of a bundle name it here.
-    static func hash(_ bundleID: String, _ salt: TopicSalt = .none) -> TopicHash {
-        TopicHash(bundleID: bundleID, environment: "", salt: salt)
+    static func hash(_ bundleID: String, _ salt: AppSalt = .none) -> AppHash {
+        AppHash(bundleID: bundleID, environment: "", salt: salt)
     }
 
     /// The outcomes that were published, in order.

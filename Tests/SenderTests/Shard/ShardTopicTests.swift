@@ -160,7 +160,7 @@ struct ShardTopicTests {
 
     /// A fetched batch of one record for each of more bundles than have a topic without certificate, and one of news.
     private func bringUncertified(to bench: Bench) throws -> [String] {
-        let uncertified = (0...TopicLimits().withoutCertificate).map { "com.example.uncertified\($0)" }
+        let uncertified = (0...AppLimits().withoutCertificate).map { "com.example.uncertified\($0)" }
         bench.gateway.missing = Set(uncertified)
         bench.assign(0)
         // Limits count from the first tick on.
@@ -222,7 +222,7 @@ struct ShardTopicTests {
         bench.gateway.givenUp = [Bench.sport]
         bench.wait(milliseconds: 40)
         let first = bench.producer.records(of: "push.dead-letters").count
-        #expect(1...3 * TopicFlow.givenUpAtOnce ~= first, "paced")
+        #expect(1...3 * AppFlow.givenUpAtOnce ~= first, "paced")
         bench.wait(milliseconds: 3000)
         let letters = bench.producer.records(of: "push.dead-letters")
         #expect(letters.compactMap { $0.header("source-offset") } == (0..<100).map { "\($0)" })
@@ -240,7 +240,7 @@ struct ShardTopicTests {
         [3, 2 * ShardLimits.nearRecords]
     )
     func refusedByConfiguration(environment: String, committed: Int64) throws {
-        let sport = TopicHash(bundleID: Bench.sport, environment: environment)
+        let sport = AppHash(bundleID: Bench.sport, environment: environment)
         let position = PositionMetadata.choose([(sport, 0)], liveNext: committed, limitBytes: 4096) { _, _ in
             DoneRanges()
         }

@@ -25,9 +25,9 @@ extension WorkerShard {
         placement: KeyPlacement.Source? = nil,
         partitionCounts: EarlierLife.PartitionCounts = EarlierLife.PartitionCounts(requests: 4, outcomes: 1),
         hostClock: (() -> MonotonicTime)? = nil,
-        limits: TopicLimits = TopicLimits(),
+        limits: AppLimits = AppLimits(),
         unixMilliseconds: @escaping @Sendable () -> Int64 = { 0 },
-        salt: TopicSalt = .none,
+        salt: AppSalt = .none,
         logger: Logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }),
         on eventLoop: EmbeddedEventLoop
     ) -> WorkerShard {

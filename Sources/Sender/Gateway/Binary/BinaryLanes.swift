@@ -5,7 +5,7 @@ import PipelineCore
 /// The lanes of one topic over the binary protocol, with those of probation beside them.
 ///
 /// Events among lanes stay here; the others go to the stage. Bound to the shard's event loop.
-final class BinaryLanes: TopicTransport {
+final class BinaryLanes: AppTransport {
     private let topic: Topic
     private unowned let stage: any LaneStage
     /// The lanes that notifications of a token wait in; chosen by ``affinity``.

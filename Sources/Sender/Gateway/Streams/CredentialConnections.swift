@@ -16,7 +16,7 @@ final class CredentialConnections {
     /// Connections are kept apart by it.
     struct Identity: Hashable {
         var environment: String
-        var credential: TopicCredential
+        var credential: AppCredential
         /// A topic with connections of its own, see ``StreamQueue/needsOwnConnections(now:)``; nil: they are shared.
         var bundleID: String?
 

@@ -99,7 +99,7 @@ struct CredentialTokens {
     }
 }
 
-extension TopicCredential {
+extension AppCredential {
     /// The credential for people.
     var name: String {
         switch self {

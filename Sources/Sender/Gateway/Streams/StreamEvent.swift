@@ -16,5 +16,5 @@ enum StreamEvent {
     case confirmed([Int], sentAt: MonotonicTime)
     /// Something else happened to a notification. Without an answer there was none; the standing is that of a refused
     /// token.
-    case settled(StreamVerdict, ProviderAnswer?, TopicHealth.RefusalStanding)
+    case settled(StreamVerdict, ProviderAnswer?, AppHealth.RefusalStanding)
 }

@@ -5,7 +5,7 @@ import PipelineCore
 /// One topic's notifications on their way over HTTP/2: carries out the decisions of a ``StreamQueue``.
 ///
 /// The connections are its credential's, which may change at any time. Bound to the shard's event loop.
-final class StreamLane: TopicTransport {
+final class StreamLane: AppTransport {
     let topic: Topic
     private(set) var queue: StreamQueue
     private unowned let topics: HTTP2Topics
@@ -309,7 +309,7 @@ final class StreamLane: TopicTransport {
     ///
     /// A connection goes on after a refusal, so a gateway goes wrong in the midst of one: a row of refusals without an
     /// acceptance in between counts like a row of connections that begin with a refusal. [ours]
-    private func standing(of verdict: StreamVerdict) -> TopicHealth.RefusalStanding {
+    private func standing(of verdict: StreamVerdict) -> AppHealth.RefusalStanding {
         guard verdict.result == .tokenRefused else { return .afterAcceptance }
         settleConfirmed()
         accepted.noteRefusal()

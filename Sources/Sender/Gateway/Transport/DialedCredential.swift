@@ -5,13 +5,13 @@ import TLSTransport
 ///
 /// Bound to one event loop.
 final class DialedCredential {
-    private let credential: TopicCredential
+    private let credential: AppCredential
     private let environment: String
-    private let credentials: TopicCredentials
+    private let credentials: AppCredentials
     private var generation: UInt64
     private var known: UInt64
 
-    init(_ credential: TopicCredential, environment: String, of credentials: TopicCredentials) {
+    init(_ credential: AppCredential, environment: String, of credentials: AppCredentials) {
         self.credential = credential
         self.environment = environment
         self.credentials = credentials

@@ -1,0 +1,66 @@
+import PipelineCore
+import Synchronization
+
+/// The health of one topic, shared by the shards of a process.
+///
+/// Written after failures and recoveries, not per notification; the lock is held for nanoseconds. From any thread.
+final class SharedAppHealth: Sendable {
+    /// Tells the topic from all others of the process.
+    let number: UInt64
+    private let health: Mutex<AppHealth>
+
+    init(_ health: AppHealth, number: UInt64) {
+        self.number = number
+        self.health = Mutex(health)
+    }
+
+    /// Changes the health under the lock.
+    func change<Result: Sendable>(_ body: (inout AppHealth) -> Result) -> Result {
+        health.withLock { health in body(&health) }
+    }
+
+    var state: AppHealth.State { health.withLock { $0.state } }
+    /// Tickets of refusals: those believed, and those that never will be.
+    var trust: (through: UInt64, distrusted: UInt64) {
+        health.withLock { ($0.trustedThrough, $0.distrustedThrough) }
+    }
+}
+
+/// The health of every topic of a process. From any thread.
+final class AppHealthRegistry: Sendable {
+    private struct Name: Hashable {
+        var environment: String
+        var bundleID: String
+    }
+
+    private struct Known {
+        /// Of topics made from now on.
+        var limits: AppHealth.Limits
+        var topics: [Name: SharedAppHealth] = [:]
+    }
+
+    private let known: Mutex<Known>
+
+    init(limits: AppHealth.Limits) {
+        known = Mutex(Known(limits: limits))
+    }
+
+    /// Judges all topics by other limits from now on.
+    func use(_ limits: AppHealth.Limits) {
+        known.withLock { known in
+            known.limits = limits
+            for topic in known.topics.values { topic.change { $0.use(limits) } }
+        }
+    }
+
+    /// The health of a topic, made on first use.
+    func health(environment: String, bundleID: String) -> SharedAppHealth {
+        let name = Name(environment: environment, bundleID: bundleID)
+        return known.withLock { known in
+            if let topic = known.topics[name] { return topic }
+            let made = SharedAppHealth(AppHealth(limits: known.limits), number: UInt64(known.topics.count))
+            known.topics[name] = made
+            return made
+        }
+    }
+}

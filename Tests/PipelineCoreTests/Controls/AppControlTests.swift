@@ -1,0 +1,43 @@
+import PipelineCore
+import Testing
+
+/// The levers of topics.
+@Suite("Levers of a topic")
+struct AppControlTests {
+    private static let name = AppControls.Name(environment: "live", bundleID: "com.example.news")
+    private static let order = AppControl.Discard(publishedBefore: 1000, ends: [0: 10, 2: 0])
+
+    @Test("Each lever is set and turned off by itself; a topic without any is not kept")
+    func levers() {
+        var controls = AppControls()
+        controls.set(.pause, of: Self.name, .pause)
+        controls.set(.pace, of: Self.name, .pace(notificationsPerSecond: 5))
+        controls.set(.discard, of: Self.name, .discard(Self.order))
+        #expect(controls[Self.name] == AppControl(isPaused: true, notificationsPerSecond: 5, discard: Self.order))
+        #expect(controls.counts == [.pause: 1, .pace: 1, .discard: 1])
+        controls.set(.pause, of: Self.name, nil)
+        #expect(controls[Self.name] == AppControl(notificationsPerSecond: 5, discard: Self.order))
+        controls.set(.pace, of: Self.name, nil)
+        controls.set(.discard, of: Self.name, nil)
+        #expect(controls.all.isEmpty && controls.counts == [.pause: 0, .pace: 0, .discard: 0])
+    }
+
+    @Test("Topics with one bundle in two environments have levers of their own")
+    func environments() {
+        var controls = AppControls()
+        controls.set(.pause, of: Self.name, .pause)
+        #expect(!controls[AppControls.Name(environment: "sandbox", bundleID: Self.name.bundleID)].isPaused)
+    }
+
+    @Test("A discard covers what was published before its time and was there when it was given")
+    func discard() {
+        let order = Self.order
+        #expect(order.covers(partition: 0, offset: 9, publishedAt: 999))
+        #expect(!order.covers(partition: 0, offset: 9, publishedAt: 1000), "published at the time")
+        #expect(!order.covers(partition: 0, offset: 10, publishedAt: 0), "published later, with a wrong clock")
+        #expect(!order.covers(partition: 0, offset: 9, publishedAt: nil), "the log does not tell")
+        #expect(!order.covers(partition: 1, offset: 0, publishedAt: 0), "a partition that was not there")
+        #expect(!order.covers(partition: 2, offset: 0, publishedAt: 0), "a partition that was empty")
+        #expect(order.mayCover(partition: 0, offset: 0) && !order.mayCover(partition: 0, offset: 10))
+    }
+}
