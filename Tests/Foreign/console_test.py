@@ -16,6 +16,7 @@ import sys
 import threading
 import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 from browser import SECONDS, Page, run
 from selenium.webdriver.common.action_chains import ActionChains
@@ -24,6 +25,8 @@ from selenium.webdriver.common.keys import Keys
 
 MARKUP = "<img src=x onerror=\"document.title='taken'\"><script>document.title='taken'</script>"
 PARTITIONS = 14
+RUNBOOK = Path(__file__).resolve().parents[2] / "Deploy/runbook"
+ENTRIES = {line[3:] for page in RUNBOOK.glob("*.md") for line in page.read_text().splitlines() if line[:3] == "## "}
 # The page's controls, in the order of the tab key.
 STOPS = [
     "theme", "partitions-more", "chart-outcomes-plot", "chart-waiting-plot", "chart-oldest-plot", "chart-cores-plot",
@@ -81,8 +84,7 @@ class ConsoleTest(Page):
         return figure(self.text(name))
 
     def fleet(self):
-        with urllib.request.urlopen(self.url + "/fleet", timeout=SECONDS) as answer:
-            return json.load(answer)
+        return json.loads(self.get("/fleet"))
 
     def matters(self):
         return self.text("matters")
@@ -106,6 +108,31 @@ class ConsoleTest(Page):
         self.until("the others work", lambda: self.row("topics", "com.example.news")[1] == "works")
         self.until("its lag is shown", lambda: self.row("topics", self.sick)[3] not in ("0", ""))
 
+    def leads_to_the_runbook(self):
+        self.until("each matter has a link to the runbook", lambda: self.entries() and all(
+            path == (f"/runbook/{name}" if name in ENTRIES else "/runbook") for name, path in self.entries()))
+        for name, path in self.entries():
+            self.until(f"{path} tells of {name}", lambda: f"{name}\n" in self.get(path) or name == "runbook")
+        self.browser.get(f"{self.url}/runbook/BelfryDown")
+        self.until("an entry is seen", lambda: "First look" in self.text("runbook"))
+        for width, height in [(420, 900), (1400, 900), (1800, 1000)]:
+            self.fits_in(width, height)
+        self.shot("console-runbook")
+        self.size(1600, 1000)
+        self.browser.get(self.url + "/")
+        self.until("the page is live again", lambda: self.text("connection") == "live")
+
+    # Name and path of the link of each matter.
+    def entries(self):
+        return self.browser.execute_script(
+            "return [...document.querySelectorAll('#matters li')]"
+            ".map((row) => row.querySelector('.entry')).map((link) => [link?.text, link?.pathname])"
+        )
+
+    def get(self, path):
+        with urllib.request.urlopen(self.url + path, timeout=SECONDS) as answer:
+            return answer.read().decode()
+
     def is_first(self):
         rows = self.rows("topics")
         return bool(rows) and rows[0][0] == self.sick and rows[0][1] == "certificate-missing"
@@ -116,11 +143,24 @@ class ConsoleTest(Page):
         self.until("outcomes are counted", lambda: self.outcome() > 0)
         before = self.outcome()
         self.until("and counted on", lambda: self.outcome() > before)
-        drawn = "return document.querySelector('#chart-outcomes .line-area').getAttribute('d')"
         # Some slots, so that the pictures show a course.
-        self.until("charts are drawn", lambda: (self.browser.execute_script(drawn) or "").count("L") > 4)
+        self.until("charts are drawn", lambda: self.points() > 4)
         workers = "return document.querySelector('#chart-cores .readout').textContent"
         self.until("and read", lambda: "3 workers" in self.browser.execute_script(workers))
+
+    # The hour is the console's: a page that is loaded again draws all of it at once.
+    def keeps_the_hour(self):
+        before = self.points()
+        self.browser.refresh()
+        self.until("charts are drawn again", lambda: self.points() > 0)
+        after = self.points()
+        self.until(f"with all their points: {before}, {after}", lambda: after >= before)
+        self.until("the page is live again", lambda: self.text("connection") == "live")
+        self.until("and filled", lambda: len(self.rows("processes")) > 0)
+
+    def points(self):
+        drawn = "return document.querySelector('#chart-outcomes .line-area').getAttribute('d')"
+        return (self.browser.execute_script(drawn) or "").count("L")
 
     def outcome(self):
         return sum(figure(self.row("outcomes", name)[2]) for name in ["confirmed", "presumed"])
@@ -233,7 +273,8 @@ class ConsoleTest(Page):
     def run(self):
         self.size(1600, 1000)
         for rule in [
-            self.loads, self.tells_the_sick_topic, self.numbers_move, self.shows_every_part, self.is_seen,
+            self.loads, self.tells_the_sick_topic, self.leads_to_the_runbook, self.numbers_move, self.keeps_the_hour,
+            self.shows_every_part, self.is_seen,
             self.is_reached_by_keyboard, self.reads_charts_by_keyboard, self.unfolds, self.fits,
             lambda: self.has_two_themes("console-light"), self.takes_no_harm, self.shows_a_dead_worker,
             self.has_no_errors,

@@ -2,7 +2,8 @@ import HTTPPorts
 import NIOCore
 import PageParts
 
-/// The console's port without its transport: the page, `GET /fleet`, and the stream of events. It reads only.
+/// The console's port without its transport: the page, the runbook, `GET /fleet`, and the stream of events. It reads
+/// only.
 ///
 /// Belongs to the console's event loop.
 final class ConsoleSite: PageSite {
@@ -31,12 +32,13 @@ final class ConsoleSite: PageSite {
 
     func respond(to request: PageRequest) -> PageResponse {
         if let file = PageFile.console.first(where: { $0.path == request.path }) { return PageResponse(file) }
+        if let page = Runbook.page(at: request.path) { return page }
         switch request.path {
         case "/fleet":
             return PageResponse(status: 200, body: DocumentJSON.encode(watch.document()) + [UInt8(ascii: "\n")])
         case "/livez": return PageResponse(status: 200, body: Array("alive\n".utf8), contentType: "text/plain")
         default:
-            let refusal = PortRefusal(error: "there is only /, /fleet, /events and /livez")
+            let refusal = PortRefusal(error: "there is only /, /fleet, /events, /livez and /runbook")
             return PageResponse(refusing: refusal, status: 404)
         }
     }

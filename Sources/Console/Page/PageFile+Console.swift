@@ -9,6 +9,7 @@ extension PageFile {
             PageFile(path: "/page/main.js", body: PackageResources.main_js),
             PageFile(path: "/page/charts.js", body: PackageResources.charts_js),
             PageFile(path: "/page/history.js", body: PackageResources.history_js),
+            PageFile(path: "/page/runbook.js", body: PackageResources.runbook_js),
             PageFile(path: "/page/tables.js", body: PackageResources.tables_js),
             PageFile(path: "/page/units.js", body: PackageResources.units_js),
         ]

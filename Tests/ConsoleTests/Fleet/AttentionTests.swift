@@ -7,10 +7,11 @@ import Testing
 struct AttentionTests {
     private var fleet = FleetFixture()
 
-    /// The text of each matter, its level and the part of the page to which it leads.
+    /// The text of each matter, its level, the part of the page to which it leads, and its entry, which is there.
     private func expect(_ level: Attention.Level, _ part: String, _ text: String, alert: String? = nil) {
         let matter = fleet.document.attention.first { $0.text == text }
         #expect(matter == Attention(level: level, text: text, part: part, alert: alert), "\(fleet.matters())")
+        #expect(alert.map { Runbook.texts["/runbook/\($0)"] != nil } ?? true, "\(alert ?? "")")
     }
 
     @Test("A fleet that is well has nothing to tell")
@@ -175,7 +176,8 @@ struct AttentionTests {
     @Test("Every reason that a worker gives has words and an entry of the runbook")
     func reasons() {
         for reason in AppHealth.Reason.allCases.map(\.rawValue) + ["certificate-missing"] {
-            #expect(StopReason.words(for: reason) != reason && StopReason.alert(for: reason) != nil, "\(reason)")
+            let entry = StopReason.alert(for: reason).flatMap { Runbook.texts["/runbook/\($0)"] }
+            #expect(StopReason.words(for: reason) != reason && entry != nil, "\(reason)")
         }
     }
 

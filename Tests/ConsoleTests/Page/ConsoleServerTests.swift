@@ -124,7 +124,8 @@ struct ConsoleServerTests {
     func selfContained() {
         let paths = Set(PageFile.console.map(\.path))
         #expect(paths.count == PageFile.console.count)
-        for file in PageFile.console {
+        let runbook = PageFile(path: "/runbook", body: PackageResources.runbook_html)
+        for file in PageFile.console + [runbook] {
             let text = String(decoding: file.body, as: UTF8.self)
             let cleaned = text.replacing("http://www.w3.org/2000/svg", with: "")
             for address in ["http://", "https://", "\"//"] { #expect(!cleaned.contains(address), "\(file.path)") }
@@ -140,6 +141,30 @@ struct ConsoleServerTests {
             let text = String(decoding: file.body, as: UTF8.self)
             for way in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "srcdoc"] {
                 #expect(!text.contains(way), "\(file.path): \(way)")
+            }
+        }
+    }
+
+    @Test("The runbook is served in pieces, an entry for each alert, as text that is no markup")
+    func runbook() async throws {
+        try await withConsole(of: 1) { console in
+            func body(_ path: String) async throws -> String {
+                let answer = try await ConsoleWire.ask(console.port, path)
+                #expect(answer.hasPrefix("HTTP/1.1 200 OK\r\n"), "\(path)")
+                #expect(answer.lowercased().contains("\r\ncontent-type: text/html; charset=utf-8\r\n"), "\(path)")
+                return String(answer[try #require(answer.firstRange(of: "\r\n\r\n")).upperBound...])
+            }
+            let entry = try await body("/runbook/BelfryDown")
+            #expect(entry.contains(">BelfryDown\n") && entry.contains("**Remedy**: start it again"))
+            #expect(!entry.contains("BelfryRestarts") && !entry.contains("@TEXT@"))
+            #expect(try await body("/runbook").contains("# Runbook\n"))
+            func marks(_ page: [UInt8]) -> Int { page.count { $0 == UInt8(ascii: "<") } }
+            for path in Runbook.texts.keys {
+                let page = try #require(Runbook.page(at: path))
+                #expect(marks(page.body) == marks(PackageResources.runbook_html), "\(path)")
+            }
+            for path in ["/runbook/", "/runbook/Moon", "/runbook/../fleet", "/runbook/belfrydown"] {
+                #expect(try await ConsoleWire.ask(console.port, path).hasPrefix("HTTP/1.1 404 "), "\(path)")
             }
         }
     }

@@ -123,7 +123,7 @@ function numbers(document) {
   put("where", roles.filter(([, count]) => count > 0).map(([role, count]) => counted(count, role)).join(" · "));
 }
 
-// The first lines of the page: all that is wrong, each with the way to the part that tells more.
+// The first lines of the page: all that is wrong, each with the way to the part that tells more, and to the runbook.
 function attention(matters) {
   const bad = matters.filter(({ level }) => level === "bad").length;
   const title = matters.length === 0 ? "All is well" : `${counted(matters.length, "matter")} to look at`;
@@ -136,16 +136,20 @@ function attention(matters) {
     let item = list.children[index];
     if (!item) {
       item = document.createElement("li");
-      item.append(document.createElement("a"), document.createElement("code"));
+      const entry = document.createElement("a");
+      entry.className = "entry";
+      // Beside the page, which goes on being watched.
+      entry.target = "_blank";
+      item.append(document.createElement("a"), entry);
       list.append(item);
     }
     const [link, entry] = item.children;
     item.dataset.level = level;
     link.setAttribute("href", `#${part}`);
     if (link.textContent !== text) link.textContent = text;
-    const name = alert ?? "";
+    entry.setAttribute("href", alert ? `/runbook/${alert}` : "/runbook");
+    const name = alert ?? "runbook";
     if (entry.textContent !== name) entry.textContent = name;
-    entry.title = name ? `the entry's name in Deploy/RUNBOOK.md` : "";
   });
 }
 
