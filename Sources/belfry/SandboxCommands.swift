@@ -24,8 +24,8 @@ struct SandboxServeCommand: AsyncParsableCommand {
         abstract: "Run the push service until SIGTERM or SIGINT.",
         discussion: """
             Port 0 picks a free one. When it is ready, one line of JSON with the ports is printed. The control port \
-            (GET /stats, /accepted, /channels and /faults, POST /devices, /feedback, /population, /subscriptions and \
-            /faults) is on the loopback address only.
+            (GET /stats, /accepted, /notification, /channels and /faults, POST /devices, /feedback, /population, \
+            /subscriptions and /faults) is on the loopback address only.
             """
     )
 

@@ -9,6 +9,7 @@ true for each rule that held; ends with 1 at the first that did not, saying whic
 """
 
 import json
+import re
 import sys
 import urllib.request
 
@@ -55,6 +56,19 @@ class PageTest(Page):
             }
             return false;""", kind)
 
+    # The contrast of two colours of the style sheet, by the rule of WCAG 2.
+    def contrast(self, *names):
+        style = "return getComputedStyle(document.documentElement).getPropertyValue(`--${arguments[0]}`).trim()"
+
+        def luminance(name):
+            text = self.browser.execute_script(style, name)
+            parts = [int(text[at:at + 2], 16) / 255 for at in (1, 3, 5)]
+            parts = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+            return sum(part * weight for part, weight in zip(parts, (0.2126, 0.7152, 0.0722))) + 0.05
+
+        darker, lighter = sorted(luminance(name) for name in names)
+        return lighter / darker
+
     # Rules, in the order in which they are tried
 
     def loads(self):
@@ -62,6 +76,13 @@ class PageTest(Page):
         self.browser.get(self.url + "/")
         self.until("the page goes live", lambda: self.text("connection") == "live")
         self.until("it names the topic", lambda: self.topic in self.text("topics"))
+
+    def is_seen_in_the_dark(self):
+        for state in ["online", "offline", "uninstalled"]:
+            self.until(f"{state} devices are seen in the dark", lambda: self.contrast(state, "field") >= 3)
+            for kind in ["delivered", "stored", "feedback", "refused"]:
+                self.until(f"{kind} is seen on {state}", lambda: self.contrast(kind, state) >= 2)
+        self.until("removed devices are a shade", lambda: self.contrast("removed", "field") >= 1.5)
 
     def numbers_move(self):
         before = self.number("total")
@@ -102,6 +123,45 @@ class PageTest(Page):
         self.until("one topic is shown alone", lambda: self.browser.execute_script(labels) == 1)
         Select(self.by_id("topic")).select_by_value("")
         self.until("all topics are shown", lambda: self.browser.execute_script(labels) > 1)
+
+    def shows_last_notifications(self):
+        field, card = self.by_id("field"), self.by_id("notification")
+        topic = Select(self.by_id("topic"))
+        topic.select_by_value(self.topic)
+        self.until("no notification is open", lambda: not card.is_displayed())
+        ActionChains(self.browser).click(field).perform()
+        self.until("a click on a device opens it", lambda: card.is_displayed())
+        self.until("with its text", lambda: self.text("notification-body") == "hello")
+        self.until("its device", lambda: self.text("notification-device").startswith(f"{self.topic} · device "))
+        self.until("its time and its priority", lambda: re.fullmatch(
+            r"accepted20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d.000Zpriority10push type.*", self.text("notification-facts")))
+        field.send_keys(Keys.ESCAPE)
+        self.until("escape closes it", lambda: not card.is_displayed())
+        field.send_keys(Keys.ENTER)
+        self.until("enter opens that of the device in the middle", lambda: card.is_displayed())
+        self.until("as the mouse did", lambda: self.text("notification-body") == "hello")
+        field.send_keys(Keys.ESCAPE)
+        ActionChains(self.browser).click_and_hold(field).move_by_offset(30, 20).release().perform()
+        self.until("dragging opens none", lambda: not card.is_displayed())
+        # The devices in the middle of the second topic got markup, controls and 3 KB.
+        values = [option.get_attribute("value") for option in topic.options]
+        topic.select_by_value(next(value for value in values if value not in ("", self.topic)))
+        ActionChains(self.browser).click(field).perform()
+        title = "<img src=x onerror='document.title=0'>"
+        self.until("markup in it is text", lambda: self.text("notification-title") == title)
+        self.until("controls are shown", lambda: self.text("notification-body") == "\ufffd\ufffd" + "<b>" * 1000)
+        facts = self.text("notification-facts")
+        self.until(f"all that is known is told: {facts}", lambda: all(
+            fact in facts for fact in ["badge7", "push typealert", "collapse id<i>"]))
+        made = "return document.querySelectorAll('body img, #notification b, #notification i').length"
+        self.until("nothing was made of it", lambda: self.browser.execute_script(made) == 0)
+        self.shot("page-notification")
+        for width, height in [(420, 900), (1400, 900), (1800, 1000)]:
+            self.fits_in(width, height)
+        self.size(1600, 1000)
+        self.by_id("notification-close").click()
+        self.until("its button closes it", lambda: not card.is_displayed())
+        topic.select_by_value("")
 
     def switches_a_fault(self):
         setting = self.by_id("fault-close-after-count")
@@ -264,7 +324,9 @@ class PageTest(Page):
         self.until("and enter all of them off", lambda: not self.by_id("faults-on").is_displayed())
 
     def fits(self):
-        for width, height in [(360, 780), (768, 1000), (1024, 800), (1600, 1000), (2560, 1300)]:
+        for width, height in [
+            (360, 780), (420, 900), (768, 1000), (1024, 800), (1400, 900), (1600, 1000), (1800, 1000), (2560, 1300),
+        ]:
             self.fits_in(width, height)
             self.until(f"the field is seen at {width}", lambda: self.by_id("field").size["height"] >= 250)
             if width == 360:
@@ -286,7 +348,8 @@ class PageTest(Page):
     def run(self):
         self.size(1600, 1000)
         for rule in [
-            self.loads, self.numbers_move, self.zooms_with_keys, self.zooms_with_the_wheel, self.chooses_a_topic,
+            self.loads, self.is_seen_in_the_dark, self.numbers_move, self.zooms_with_keys, self.zooms_with_the_wheel,
+            self.chooses_a_topic, self.shows_last_notifications,
             self.switches_a_fault, self.counts_strikes_as_the_list_does, self.refusals_flash,
             self.shows_answers_by_reason, self.shows_ends_by_reason, self.says_what_is_wrong,
             lambda: self.has_two_themes("page-light"),

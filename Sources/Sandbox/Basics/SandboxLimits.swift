@@ -15,6 +15,9 @@ enum SandboxLimits {
     /// Acceptances remembered in order per topic: 8 MiB.
     static let acceptedEntries = 1 << 20
 
+    /// Memory for the notifications that were accepted last, all topics together; only if it comes to that.
+    static let recentBytes = 32 << 20
+
     /// Acceptances of a topic that wait to be written to a file: 16 MiB, a second of a very fast provider.
     static let recordedRecords = 1 << 20
 

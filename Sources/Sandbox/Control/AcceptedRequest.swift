@@ -2,6 +2,7 @@ import APNsProtocol
 import Foundation
 
 /// `GET /accepted?topic=A`: what was accepted. With `&token=HEX` or `&device=I`: for that one, in order.
+/// `GET /notification` with one of these: the last one that was accepted for it.
 struct AcceptedRequest: Equatable {
     /// The devices whose acceptances are asked for.
     enum Selection: Equatable {
@@ -76,28 +77,38 @@ extension ControlAPI {
 
     func accepted(_ request: AcceptedRequest) throws(ControlError) -> Response {
         let topic = try topic(request.topic)
-        switch request.selection {
-        case .all:
-            let summary = topic.withLedger { ledger in
-                Summary(
-                    topic: topic.name,
-                    entries: ledger.log.count,
-                    forgotten: ledger.log.forgotten,
-                    distinct: ledger.memory.count
-                )
-            }
-            return json(summary)
+        if let (device, generation) = try device(request.selection, of: topic) {
+            return history(of: topic, device, generation: generation)
+        }
+        let summary = topic.withLedger { ledger in
+            Summary(
+                topic: topic.name,
+                entries: ledger.log.count,
+                forgotten: ledger.log.forgotten,
+                distinct: ledger.memory.count
+            )
+        }
+        return json(summary)
+    }
+
+    /// The device that is meant, and the generation of its token if one was given; nil: the topic as a whole.
+    func device(
+        _ selection: AcceptedRequest.Selection,
+        of topic: PushService.Topic
+    ) throws(ControlError) -> (UInt32, generation: UInt8?)? {
+        switch selection {
+        case .all: return nil
         case .device(let device):
             let population = topic.withLedger { $0.population.count }
             guard device < population else {
                 throw ControlError(field: "device", error: "is \(device), there are \(population)")
             }
-            return history(of: topic, UInt32(device), generation: nil)
+            return (UInt32(device), generation: nil)
         case .token(let token):
             guard let instance = token.withUnsafeBytes(service.mint(for: topic).open) else {
                 throw ControlError(field: "token", error: "is not a token of \(topic.name)")
             }
-            return history(of: topic, instance.device, generation: instance.generation)
+            return (instance.device, generation: instance.generation)
         }
     }
 

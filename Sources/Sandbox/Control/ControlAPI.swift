@@ -26,6 +26,8 @@ struct ControlAPI: Sendable {
                 return json([String: Int]())
             case ("GET", "/accepted"):
                 return try accepted(AcceptedRequest(query: query))
+            case ("GET", "/notification"):
+                return try lastNotification(AcceptedRequest(query: query))
             case ("POST", "/population"):
                 return json(["rates": try change(PopulationRequest(body: body))])
             case ("GET", "/channels"):
@@ -33,12 +35,12 @@ struct ControlAPI: Sendable {
             case ("POST", "/subscriptions"):
                 return json(["subscribers": try subscribe(SubscriptionsRequest(body: body))])
             case (_, "/stats"), (_, "/devices"), (_, "/faults"), (_, "/accepted"), (_, "/population"), (_, "/feedback"),
-                (_, "/events"), (_, "/channels"), (_, "/subscriptions"):
+                (_, "/events"), (_, "/channels"), (_, "/subscriptions"), (_, "/notification"):
                 return json(ControlError(field: nil, error: "\(path) does not know this method"), status: 405)
             default:
                 let known =
-                    "/accepted, /channels, /devices, /events, /faults, /feedback, /field, /population, /stats and "
-                    + "/subscriptions"
+                    "/accepted, /channels, /devices, /events, /faults, /feedback, /field, /notification, /population, "
+                    + "/stats and /subscriptions"
                 return json(ControlError(field: nil, error: "there is only \(known)"), status: 404)
             }
         } catch {

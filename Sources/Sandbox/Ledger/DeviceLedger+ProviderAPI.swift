@@ -14,10 +14,7 @@ extension DeviceLedger {
         guard let reachability = population.reachability(of: instance), reachability != .uninstalled else {
             return refusal(of: instance, now: now)
         }
-        let reading = payloads.read(notification.payload)
-        noteAcceptance(instance, mark: reading.mark, now: now)
-        if titles.isCounting { titles.count(notification.payload) }
-        route(notification, to: instance, reachability, isValid: reading.isValid, now: now)
+        book(notification, for: instance, reachability, payloads.read(notification.payload), now: now)
         return nil
     }
 

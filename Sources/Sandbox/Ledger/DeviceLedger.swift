@@ -15,6 +15,8 @@ struct DeviceLedger: Sendable {
         var acceptedEntries = SandboxLimits.acceptedEntries
         /// The store's memory.
         var storageBytes = 256 << 20
+        /// Memory for the notifications that were accepted last.
+        var recentBytes = 1 << 20
         /// Acceptances that wait to be written to a file, at most. 0 = there is no file.
         var recordedRecords = 0
         /// Acceptances are counted by the titles of their alerts.
@@ -41,6 +43,8 @@ struct DeviceLedger: Sendable {
     var store: NotificationStore
     /// The devices whose notifications wait for a power-saving time.
     var heldDevices: HeldDevices
+    /// The notifications that were accepted last.
+    private(set) var recent: RecentNotifications
     /// The errors that the gateway makes on purpose.
     var faults = FaultPlan()
     /// A sample of recent events, for the page.
@@ -68,6 +72,7 @@ struct DeviceLedger: Sendable {
         titles = TitleCounts(isCounting: settings.countsTitles)
         store = NotificationStore(devices: devices, limitBytes: settings.storageBytes)
         heldDevices = HeldDevices(devices: devices)
+        recent = RecentNotifications(limitBytes: settings.recentBytes)
         churn = PopulationChurn(devices: devices, rates: settings.churn, seed: ~settings.seed)
         protocolErrorStatus = settings.protocolErrorStatus
         topic = settings.topic
@@ -85,21 +90,28 @@ struct DeviceLedger: Sendable {
             trace.noteEvent(.refused, device: instance.device)
             return protocolErrorStatus
         }
-        noteAcceptance(instance, mark: reading.mark, now: now)
-        if titles.isCounting { titles.count(notification.payload) }
-        route(RoutedNotification(notification), to: instance, reachability, isValid: reading.isValid, now: now)
+        book(RoutedNotification(notification), for: instance, reachability, reading, now: now)
         return nil
     }
 
-    /// Writes an acceptance into the books.
+    /// Writes a notification that is accepted into the books, and sends it on its way.
     @inline(__always)
-    mutating func noteAcceptance(_ instance: AppInstance, mark: UInt32, now: UInt32) {
+    mutating func book(
+        _ notification: RoutedNotification,
+        for instance: AppInstance,
+        _ reachability: DevicePopulation.Reachability,
+        _ reading: PayloadReading,
+        now: UInt32
+    ) {
         counters.accepted += 1
-        memory.insert(instance, mark: mark)
-        log.append(instance, mark: mark)
+        memory.insert(instance, mark: reading.mark)
+        log.append(instance, mark: reading.mark)
         if recorded.isRecording {
-            recorded.append(AcceptedRecord(topic: topic, instance: instance, mark: mark, time: now))
+            recorded.append(AcceptedRecord(topic: topic, instance: instance, mark: reading.mark, time: now))
         }
+        recent.note(notification, for: instance, isValid: reading.isValid, now: now)
+        if titles.isCounting { titles.count(notification.payload) }
+        route(notification, to: instance, reachability, isValid: reading.isValid, now: now)
     }
 
     /// Lists an app as missing, now.

@@ -46,6 +46,7 @@ public struct LedgerConfiguration: Sendable {
         var settings = DeviceLedger.Settings()
         settings.topic = UInt16(index)
         settings.storageBytes = min(storageMiB << 20 / topics, SandboxLimits.storageBytes)
+        settings.recentBytes = SandboxLimits.recentBytes / topics
         settings.rememberedPairs = rememberedPairs
         settings.acceptedEntries = acceptedEntries
         settings.seed = seed &+ UInt64(index) &* 0xd1b5_4a32_d192_ed03

@@ -15,6 +15,7 @@ extension PageFile {
             PageFile(path: "/page/flashes.js", body: PackageResources.flashes_js),
             PageFile(path: "/page/ground.js", body: PackageResources.ground_js),
             PageFile(path: "/page/navigation.js", body: PackageResources.navigation_js),
+            PageFile(path: "/page/notification.js", body: PackageResources.notification_js),
             PageFile(path: "/page/numbers.js", body: PackageResources.numbers_js),
             PageFile(path: "/page/view.js", body: PackageResources.view_js),
         ]

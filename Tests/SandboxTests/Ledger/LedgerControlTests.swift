@@ -23,8 +23,10 @@ struct LedgerControlTests {
         return (response.status, String(decoding: response.body, as: UTF8.self))
     }
 
-    private func accepted(_ query: String) -> (status: Int, body: String) {
-        let response = api.respond(method: "GET", path: "/accepted", query: query, body: [])
+    private func accepted(_ query: String) -> (status: Int, body: String) { get("/accepted", query) }
+
+    private func get(_ path: String, _ query: String) -> (status: Int, body: String) {
+        let response = api.respond(method: "GET", path: path, query: query, body: [])
         return (response.status, String(decoding: response.body, as: UTF8.self))
     }
 
@@ -135,8 +137,42 @@ struct LedgerControlTests {
         #expect(accepted("topic=com.example.a&device=3").body.contains(#""accepted":[1,2]"#))
     }
 
+    @Test("The last notification of a device, or of a token, is told with its labels")
+    func lastNotification() {
+        func last(_ selection: String) -> (status: Int, body: String) {
+            get("/notification", "topic=com.example.a&\(selection)")
+        }
+        #expect(last("device=7") == (200, #"{"device":7,"last":true,"topic":"com.example.a"}"#))
+        #expect(send(Frame.command2(identifier: 1, token: token(7), n: 1)))
+        #expect(send(Frame.command2(identifier: 1, token: token(7), n: 2, expiration: 0, priority: .powerSaving)))
+        let told =
+            #"{"device":7,"last":true,"notification":{"accepted":"1970-01-12T13:46:40.000Z","#
+            + #""payload":"{\"aps\":{\"alert\":\"hello\"},\"n\":2}","priority":5,"valid":true},"#
+            + #""topic":"com.example.a"}"#
+        #expect(last("device=7") == (200, told))
+        #expect(last("token=\(Hex.encode(token(7)))") == (200, told))
+        #expect(last("device=8").body == #"{"device":8,"last":true,"topic":"com.example.a"}"#)
+        #expect(send(Frame.command2(identifier: 1, token: token(8), payload: [0xFF], expiration: 1_000_001)))
+        let broken =
+            #""notification":{"accepted":"1970-01-12T13:46:40.000Z","expiration":"1970-01-12T13:46:41.000Z","#
+            + "\"payload\":\"\u{FFFD}\",\"priority\":10,\"valid\":false}"
+        #expect(last("device=8").body.contains(broken))
+    }
+
+    @Test("The last notification of a device's former token is not that of its new one")
+    func lastNotificationOfTokens() {
+        #expect(send(Frame.command2(identifier: 1, token: token(3), n: 1)))
+        #expect(set("wiped") == 200)
+        #expect(send(Frame.command2(identifier: 1, token: token(3, generation: 1), n: 2)))
+        func last(_ selection: String) -> String { get("/notification", "topic=com.example.a&\(selection)").body }
+        #expect(last("token=\(Hex.encode(token(3)))") == #"{"device":3,"last":false,"topic":"com.example.a"}"#)
+        #expect(last("device=3").contains(#"\"n\":2}"#))
+        let whole = get("/notification", "topic=com.example.a")
+        #expect(whole == (400, #"{"error":"is missing","field":"device"}"#))
+    }
+
     @Test(
-        "A wrong /accepted request names the field",
+        "A wrong /accepted or /notification request names the field",
         arguments: [
             ("", "topic"), ("device=1", "topic"), ("topic=com.example.z", "topic"), ("topic", "topic"),
             ("topic=%4", "topic"), ("topic=%zz", "topic"), ("topic=%ff", "topic"), ("topic=a&topic=a", "topic"),
@@ -147,9 +183,11 @@ struct LedgerControlTests {
         ]
     )
     func wrongAccepted(query: String, field: String) {
-        let answer = accepted(query)
-        #expect(answer.status == 400)
-        #expect(answer.body.hasSuffix(#","field":"\#(field)"}"#), "\(answer.body)")
+        for path in ["/accepted", "/notification"] {
+            let answer = get(path, query)
+            #expect(answer.status == 400)
+            #expect(answer.body.hasSuffix(#","field":"\#(field)"}"#), "\(answer.body)")
+        }
     }
 
     @Test("A range is changed to its last device, however many slices that takes")

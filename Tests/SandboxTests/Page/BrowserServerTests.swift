@@ -35,16 +35,41 @@ struct BrowserServerTests {
         }
     }
 
-    private func call(_ token: [UInt8]) -> APICall {
-        APICall(path: ProviderPath.text(token: token), headers: [:], body: Frame.payload(n: 1))
+    private func call(
+        _ token: [UInt8],
+        headers: [String: String] = [:],
+        body: [UInt8] = Frame.payload(n: 1)
+    ) -> APICall {
+        APICall(path: ProviderPath.text(token: token), headers: headers, body: body)
     }
 
-    @Test("The page loads, moves, zooms, switches faults and is reached by keyboard in a real browser")
+    /// Sends a notification of the second topic, with markup and controls in it, to the devices in the middle.
+    private func sendMarkup(to sandbox: RunningSandbox) async throws {
+        let topic = RunningSandbox.topics[1]
+        let body = #"\u0007\u202e"# + String(repeating: "<b>", count: 1000)
+        let alert = #"{"title":"<img src=x onerror='document.title=0'>","body":"\#(body)"}"#
+        let payload = #"{"aps":{"alert":\#(alert),"badge":7}}"#
+        let requests = try [499, 500].map { device in
+            call(
+                try sandbox.token(device, topic: topic),
+                headers: ["apns-push-type": "alert", "apns-collapse-id": "<i>"],
+                body: Array(payload.utf8)
+            )
+        }
+        let identity = try TLSIdentity(pemFile: sandbox.pki.pemFile(bundleID: topic))
+        #expect(try await sandbox.call(requests, identity: identity).map(\.status) == [200, 200])
+    }
+
+    /// UNIX seconds, as they pass.
+    private static func now() -> UInt32 { UInt32(Date.now.timeIntervalSince1970) }
+
+    @Test("The page moves, zooms, shows notifications, switches faults and is reached by keyboard in a real browser")
     func browser() async throws {
-        try await RunningSandbox.run(threads: 1) { sandbox in
+        try await RunningSandbox.run(threads: 1, clock: { Self.now() }) { sandbox in
             let identity = try TLSIdentity(pemFile: sandbox.pki.pemFile(bundleID: RunningSandbox.topics[0]))
             let wrong = try await sandbox.call([call([UInt8](repeating: 0, count: 32))], identity: identity)
             #expect(wrong.map(\.reason) == ["BadDeviceToken"])
+            try await sendMarkup(to: sandbox)
             let sender = Task { try await send(to: sandbox, identity) }
             let result: Result<[String: Bool], any Error>
             do {

@@ -4,6 +4,7 @@ import { readColours, STATES } from "/page/colours.js";
 import { Flashes } from "/page/flashes.js";
 import { Ground } from "/page/ground.js";
 import { navigate, zoomIn, zoomOut } from "/page/navigation.js";
+import { LastNotification } from "/page/notification.js";
 import { arrange, View } from "/page/view.js";
 
 const FRAME_MILLISECONDS = 30;
@@ -23,6 +24,7 @@ export class Field {
     this.flashes = new Flashes();
     this.ground = new Ground(() => this.redraw());
     this.colours = readColours();
+    this.notification = new LastNotification();
     this.topics = [];
     this.chosen = "";
     this.blocks = [];
@@ -35,6 +37,7 @@ export class Field {
     navigate(this.element, this.view, {
       onMove: () => this.moved(),
       onPoint: (point) => this.pointAt(point),
+      onClick: (point) => this.openAt(point),
     });
     const button = (id, change) => document.getElementById(id).addEventListener("click", () => {
       change();
@@ -130,6 +133,11 @@ export class Field {
     this.point = point;
     this.showDevice();
     if (this.view.scale >= APART) this.redraw(true);
+  }
+
+  openAt(point) {
+    const found = this.view.scale >= APART && this.view.deviceAt(this.blocks, point.x, point.y);
+    if (found) this.notification.open(found.block.topic.name, found.device);
   }
 
   showDevice() {

@@ -1,10 +1,15 @@
 // Hands on the field: wheel, drag, pinch and keys move the view.
 
 const STEP = 1.5;
+// A pointer that went no farther meant to click.
+const CLICK_PIXELS = 4;
 
-// `onMove` is called after the view changed, `onPoint` with a point of the frame, or null when nothing is pointed at.
-export function navigate(element, view, { onMove, onPoint }) {
+// `onMove` is called after the view changed, `onPoint` with a point of the frame, or null when nothing is pointed at,
+// `onClick` with a point that was clicked, or the middle for the enter key.
+export function navigate(element, view, { onMove, onPoint, onClick }) {
   const pointers = new Map();
+  // The place at which the pointer went down, as long as it may be a click.
+  let pressed = null;
   const place = (event) => {
     const frame = element.getBoundingClientRect();
     return { x: event.clientX - frame.left, y: event.clientY - frame.top };
@@ -25,6 +30,7 @@ export function navigate(element, view, { onMove, onPoint }) {
   element.addEventListener("pointerdown", (event) => {
     if (event.button !== 0) return;
     element.setPointerCapture(event.pointerId);
+    pressed = pointers.size === 0 ? place(event) : null;
     pointers.set(event.pointerId, place(event));
     element.classList.add("dragging");
   });
@@ -33,6 +39,7 @@ export function navigate(element, view, { onMove, onPoint }) {
     const before = pointers.get(event.pointerId);
     onPoint(now);
     if (!before) return;
+    if (pressed && Math.hypot(now.x - pressed.x, now.y - pressed.y) > CLICK_PIXELS) pressed = null;
     const other = [...pointers].find(([id]) => id !== event.pointerId)?.[1];
     pointers.set(event.pointerId, now);
     if (!other) {
@@ -48,7 +55,10 @@ export function navigate(element, view, { onMove, onPoint }) {
     pointers.delete(event.pointerId);
     if (pointers.size === 0) element.classList.remove("dragging");
   };
-  element.addEventListener("pointerup", release);
+  element.addEventListener("pointerup", (event) => {
+    if (pressed && pointers.has(event.pointerId)) onClick(pressed);
+    release(event);
+  });
   element.addEventListener("pointercancel", release);
   element.addEventListener("pointerleave", () => { if (pointers.size === 0) onPoint(null); });
   element.addEventListener("dblclick", (event) => {
@@ -58,6 +68,8 @@ export function navigate(element, view, { onMove, onPoint }) {
 
   element.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const middle = { x: view.width / 2, y: view.height / 2 };
+    if (event.key === "Enter") onClick(middle);
     const [across, down] = event.shiftKey ? [view.scale, view.scale] : [view.width / 8, view.height / 8];
     const change = {
       ArrowLeft: () => view.panBy(-across, 0),
@@ -72,7 +84,7 @@ export function navigate(element, view, { onMove, onPoint }) {
     if (!change) return;
     event.preventDefault();
     move(change);
-    onPoint({ x: view.width / 2, y: view.height / 2 });
+    onPoint(middle);
   });
 }
 
