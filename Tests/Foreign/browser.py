@@ -4,6 +4,7 @@ import json
 import os
 
 from selenium import webdriver
+from selenium.common.exceptions import TimeoutException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
@@ -58,11 +59,31 @@ class Page:
         wanted = [{"name": name.replace("_", "-"), "value": value} for name, value in features.items()]
         self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": wanted})
 
-    # True once nothing is wider than the window.
+    # True once nothing is wider than the window, nor than its place in it.
     def fits_in(self, width, height):
         self.size(width, height)
         wide = "return document.documentElement.scrollWidth <= innerWidth"
         self.until(f"{width} pixels suffice", lambda: self.browser.execute_script(wide))
+        try:
+            self.until(f"nothing is clipped at {width} pixels", lambda: not self.clipped())
+        except TimeoutException as error:
+            raise AssertionError(f"clipped at {width} pixels: {self.clipped()}") from error
+
+    # The elements that are wider than their place, while the first row of each table has the longest of names. Tables
+    # that can be scrolled may be, and so may fields to type in, what only screen readers read, and the wall of devices.
+    def clipped(self):
+        return self.browser.execute_script("""
+            const heads = [...document.querySelectorAll("tbody tr:first-child th")];
+            const names = heads.map((head) => head.textContent);
+            for (const head of heads) head.textContent = `com.example.${"abcdefghij".repeat(15)}`.slice(0, 155);
+            const free = ".scroll, .hidden, .skip, input, select, option, #field, #field *, svg, svg *";
+            const found = [...document.querySelectorAll("body, body *")]
+              .filter((element) => !element.matches(free) && element.scrollWidth > element.clientWidth + 1)
+              .filter((element) => element.clientWidth > 0)
+              .map((element) => `${element.tagName} ${element.id || element.className}: ${element.textContent}`)
+              .map((text) => text.slice(0, 80));
+            heads.forEach((head, index) => { head.textContent = names[index]; });
+            return found;""")
 
     def has_two_themes(self, name):
         theme = "return document.documentElement.dataset.theme"
