@@ -94,7 +94,7 @@ struct Attention: Encodable, Equatable, Sendable {
     }
 
     private static func partitions(_ fleet: FleetDocument) -> [Attention] {
-        let standing = fleet.partitions.filter(\.isStanding).map { "\($0.kafkaTopic)-\($0.number)" }
+        let standing = fleet.partitions.filter(\.isStanding).map { "\($0.kafkaTopic)[\($0.number)]" }
         let unheld = fleet.partitions.filter {
             ($0.unheldSeconds ?? 0) >= ConsoleLimits.patienceWithUnheld / .seconds(1)
         }
@@ -104,7 +104,7 @@ struct Attention: Encodable, Equatable, Sendable {
             matters.append(Attention(level: .bad, text: text, part: "partitions", alert: "BelfryPartitionStands"))
         }
         if !unheld.isEmpty {
-            let names = unheld.map { "\($0.kafkaTopic)-\($0.number)" }
+            let names = unheld.map { "\($0.kafkaTopic)[\($0.number)]" }
             matters.append(Attention(level: .bad, text: "No process reads \(some(names)).", part: "partitions"))
         }
         return matters

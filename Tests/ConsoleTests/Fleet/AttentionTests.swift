@@ -193,11 +193,11 @@ struct AttentionTests {
             }
         }
         fleet.wait(30, each: answer)
-        let standing = "Stands, its commit is missing or not understood: push.requests-1."
+        let standing = "Stands, its commit is missing or not understood: push.requests[1]."
         expect(.bad, "partitions", standing, alert: "BelfryPartitionStands")
         #expect(fleet.matters().count == 1)
         fleet.wait(1, each: answer)
-        expect(.bad, "partitions", "No process reads push.requests-2.")
+        expect(.bad, "partitions", "No process reads push.requests[2].")
     }
 
     @Test("Connections that wait while none is open are told")

@@ -52,7 +52,7 @@ const charts = [
     ],
   }),
   new Chart("chart-handed-over", {
-    title: "Published to gateway, topics that keep up",
+    title: "Published to gateway, apps that keep up",
     series: [
       { name: "handedOver99", label: "p99", kind: "stored" },
       { name: "handedOverMedian", label: "p50", kind: "delivered", area: true },
@@ -61,7 +61,7 @@ const charts = [
     least: 10,
   }),
   new Chart("chart-settled", {
-    title: "Gateway to outcome, topics that keep up",
+    title: "Gateway to outcome, apps that keep up",
     series: [
       { name: "settled99", label: "p99", kind: "stored" },
       { name: "settledMedian", label: "p50", kind: "delivered", area: true },
@@ -109,7 +109,7 @@ function numbers(document) {
   const { processes, rates, waitingRecords, lagRecords, oldestUnconfirmedSeconds, advice } = document;
   const silence = document.workersSilentSeconds ?? null;
   for (const id of OF_WORKERS) byId(id).classList.toggle("past", silence !== null);
-  put("as-of", silence === null ? "" : `no worker answers; waiting, lag and topics as of ${durationText(silence)} ago`);
+  put("as-of", silence === null ? "" : `no worker answers; waiting, lag and apps as of ${durationText(silence)} ago`);
   for (const name of RATES) put(name, rateText(rates[name]));
   put("waiting", totalText(waitingRecords), whole.format(waitingRecords));
   put("lag", totalText(lagRecords), whole.format(lagRecords));

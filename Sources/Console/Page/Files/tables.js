@@ -115,7 +115,7 @@ function partitionRow(partition) {
     : isUnheld(partition) ? state(`nobody for ${durationText(partition.unheldSeconds)}`, "bad")
       : { text: partition.holders.join(", "), className: "holder", title: partition.holders.join(", ") };
   return [
-    `${partition.kafkaTopic}-${partition.number}`,
+    `${partition.kafkaTopic}[${partition.number}]`,
     holder,
     number(partition.lagRecords),
     number(partition.waitingRecords),
