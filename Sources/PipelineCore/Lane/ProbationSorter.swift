@@ -22,8 +22,6 @@ public struct ProbationSorter: ~Copyable {
     /// The smallest window on probation: all that waits there fits in. A smaller one would be full of good
     /// notifications between two bad ones, and each time wait until these are silent for long enough.
     static let smallestWindow = 1024
-    /// Decisions over which the share of newcomers is measured.
-    private static let sample = 4096
 
     /// Tokens that the lane's own log may hold, handed over or about to be.
     private var own = LogTokens()
@@ -33,8 +31,6 @@ public struct ProbationSorter: ~Copyable {
     private var chosen: [UInt64] = []
     /// The end of the sorted part when last looked at.
     private var sortedEnd: UInt64
-    private var decided = 0
-    private var newcomers = 0
     /// The next token that was accepted before becomes a witness: at first, and behind each newcomer.
     private var wantsWitness = true
 
@@ -109,8 +105,6 @@ public struct ProbationSorter: ~Copyable {
         let stretch = lane.log.head..<start
         if start < sortedEnd {
             own.remake(from: lane.log, stretch)
-            // Most of the next refusals will not be this lane's.
-            if !areMostNewcomers { lane.window.reopen() }
         } else {
             own.refresh(from: lane.log, stretch)
         }
@@ -145,22 +139,10 @@ public struct ProbationSorter: ~Copyable {
     ) -> Bool {
         guard isOn else { return false }
         let isNewcomer = !accepted.contains(checksum: entry.checksum)
-        countDecision(isNewcomer: isNewcomer)
         guard isNewcomer || wantsWitness, hasRoom(lane, probation), lane.canMove(entry),
             !own.mayContain(checksum: entry.checksum)
         else { return false }
         wantsWitness = isNewcomer
         return true
-    }
-
-    private var areMostNewcomers: Bool { 2 * newcomers > decided }
-
-    private mutating func countDecision(isNewcomer: Bool) {
-        if decided == Self.sample {
-            decided /= 2
-            newcomers /= 2
-        }
-        decided += 1
-        if isNewcomer { newcomers += 1 }
     }
 }

@@ -50,11 +50,6 @@ public struct SendWindow: Equatable, Sendable {
         size = min(largest, max(smallest, min(size, outstanding) / 2))
     }
 
-    /// Opens the window fully: the causes of refusals go elsewhere now.
-    mutating func reopen() {
-        size = largest
-    }
-
     /// An answer came after this time since the writing of the notification it names.
     public mutating func answered(after delay: Duration) {
         let measured = max(Self.shortestDelay, delay * 2)
