@@ -28,7 +28,8 @@ run() {
 }
 
 # suite NAME, as --list-tests has it.
-suite() { run "${1//\//-}" --no-parallel --filter "^$(sed 's/[][().*+?^$|{}\\]/\\&/g' <<< "$1")(/|\$)"; }
+# shellcheck disable=SC2329
+suite() { run "${1//\//-}" --no-parallel --filter "^\\Q$1\\E(/|\$)"; }
 export -f run suite
 
 rm -rf "$logs"
@@ -47,6 +48,7 @@ else
     # Rules take what the others leave: those must not be late at a socket for their sake.
     (renice -n 10 "$BASHPID" > /dev/null && run rules --filter "$rules") &
     # The program as a whole first: its suites take longest. They are one suite to the library.
+    # shellcheck disable=SC2016
     grep -vP "$rules" <<< "$listed" | sed -E 's,^(IntegrationTests\.[^/]+/[^/]+|[^/]+).*,\1,' | sort -u |
         awk '{ print !/^IntegrationTests/, $0 }' | sort -s -n -k 1,1 | cut -d ' ' -f 2- |
         xargs -d '\n' -n 1 -P "$together" bash -c 'set -euo pipefail; suite "$1"' suite || result=$?

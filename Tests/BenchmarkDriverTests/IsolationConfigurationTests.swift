@@ -52,10 +52,10 @@ struct IsolationConfigurationTests {
         }
     }
 
-    @Test("A topic without a credential names a key that is not there, and no team")
+    @Test("An app without a credential names a key that is not there, and no team")
     func missing() throws {
-        let topic = try load(.http2, shares: true, hasCredential: false).topics[IsolationConfiguration.sick]
-        #expect(topic?.key == "NOSUCHKEY" && topic?.team == nil)
+        let app = try load(.http2, shares: true, hasCredential: false).apps[IsolationConfiguration.sick]
+        #expect(app?.key == "NOSUCHKEY" && app?.team == nil)
     }
 
     @Test("Topics share connections unless the gateway is the trouble, and over the binary interface never")

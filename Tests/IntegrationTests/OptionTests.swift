@@ -59,7 +59,7 @@ extension IntegrationTests {
         }
 
         /// Docker Compose's.
-        private static let foreign: Set = ["scale"]
+        private static let foreign: Set = ["scale", "set-file"]
 
         /// Options that mean the same everywhere and are described once.
         private static let common: Set = ["brokers", "config", "json"]

@@ -192,8 +192,8 @@ struct ConfigurationProblemTests {
             ),
             (
                 "workers: {}",
-                "workers: found an unknown key; allowed: worker, certificates, environments, harvester, kafka, "
-                    + "keys, log, operations, outcomes, redis, registrar, retention, topics"
+                "workers: found an unknown key; allowed: worker, apps, certificates, environments, harvester, "
+                    + "kafka, keys, log, operations, outcomes, redis, registrar, retention"
             ),
             (
                 "harvester: {intervall: 1h}",

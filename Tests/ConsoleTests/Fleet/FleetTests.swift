@@ -89,7 +89,7 @@ struct FleetTests {
         #expect(document.rates.sent == 0 && document.topics.first?.acceptedPerSecond == 0)
         #expect(document.gateways.count == 1 && document.gateways.first?.connections == [:])
         #expect(document.partitions.first?.holders == [] && (document.partitions.first?.unheldSeconds ?? 0) > 40)
-        let text = "Nothing is sent: no worker answers. Topics, lag and waiting are those of 60 s ago."
+        let text = "Nothing is sent: no worker answers. Apps, lag and waiting are those of 60 s ago."
         #expect(document.attention.first?.text == text && document.attention.first?.alert == "BelfryDown")
     }
 

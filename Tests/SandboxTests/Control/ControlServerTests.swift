@@ -300,8 +300,8 @@ struct ControlServerTests {
             #expect(nothing.status == 404)
             let document = try String(contentsOf: Self.document, encoding: .utf8)
             let paths = [
-                "accepted", "channels", "devices", "events", "faults", "feedback", "field", "notification", "population",
-                "stats", "subscriptions",
+                "accepted", "channels", "devices", "events", "faults", "feedback", "field", "notification",
+                "population", "stats", "subscriptions",
             ]
             for path in paths {
                 #expect(nothing.body.contains("/\(path)"), "\(path) is there, and is not named")

@@ -65,7 +65,7 @@ struct BrowserServerTests {
 
     @Test("The page moves, zooms, shows notifications, switches faults and is reached by keyboard in a real browser")
     func browser() async throws {
-        try await RunningSandbox.run(threads: 1, clock: { Self.now() }) { sandbox in
+        try await RunningSandbox.run(threads: 1, clock: Self.now) { sandbox in
             let identity = try TLSIdentity(pemFile: sandbox.pki.pemFile(bundleID: RunningSandbox.topics[0]))
             let wrong = try await sandbox.call([call([UInt8](repeating: 0, count: 32))], identity: identity)
             #expect(wrong.map(\.reason) == ["BadDeviceToken"])

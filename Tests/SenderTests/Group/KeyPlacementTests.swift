@@ -67,7 +67,7 @@ struct KeyPlacementTests {
         #expect(counted(bench) == 3)
         let told = bench.lines.metadata(of: Self.message)
         #expect(told.count == 1 && bench.lines.levels(of: Self.message) == [.warning])
-        #expect(told.first?["topic"] == ShardBench.news && told.first?["environment"] == "sandbox")
+        #expect(told.first?["app"] == ShardBench.news && told.first?["environment"] == "sandbox")
         #expect(told.first?["partition"] == "\(wrong)" && told.first?["expected"] == "\(right)")
         #expect(told.first?["records"] == "2")
     }

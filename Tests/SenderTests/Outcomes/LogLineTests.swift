@@ -91,7 +91,7 @@ struct LogLineTests {
         try bench.bring([request("good", 1...1), request("bad", 1...2)])
         bench.wait(milliseconds: 10_000)
         let line = [
-            "partition": "0", "offset": "1", "topic": Bench.news, "request-id": "bad", "traceparent": Self.trace,
+            "partition": "0", "offset": "1", "app": Bench.news, "request-id": "bad", "traceparent": Self.trace,
             "reason": "gateway-status-404", "status": "404", "tokens": "1",
         ]
         #expect(bench.lines.metadata(of: Self.message) == [line])
@@ -122,7 +122,7 @@ struct LogLineTests {
         let line = try #require(bench.lines.metadata(of: "error response").first)
         #expect(line["partition"] == "0" && line["offset"] == "0" && line["token-index"] == "1")
         #expect(line["request-id"] == "a" && line["token"] == TokenHash.text([UInt8](repeating: 2, count: 32)))
-        #expect(line["topic"] == Bench.news && line["status"] == "8")
+        #expect(line["app"] == Bench.news && line["status"] == "8")
     }
 
     @Test("No line has a token in full, whatever goes wrong")

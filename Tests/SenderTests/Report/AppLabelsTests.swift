@@ -79,7 +79,7 @@ import Testing
         for name in ["belfry_accepted_total", "belfry_in_flight_notifications", "belfry_topic_lag_records"] {
             let samples = families.first { $0.name == name }?.samples ?? []
             #expect(samples.count == 201, "\(name)")
-            #expect(samples.count { $0.labels.contains(.init("topic", "other")) } == 1)
+            #expect(samples.count { $0.labels.contains(.init("app", "other")) } == 1)
         }
         let accepted = families.first { $0.name == "belfry_accepted_total" }?.samples.reduce(0) { $0 + $1.value }
         #expect(accepted == Double(topics.reduce(0) { $0 + $1.counters.accepted }))
@@ -96,6 +96,6 @@ import Testing
         let families = WorkerMetrics.table.families(of: [report])
         let samples = families.first { $0.name == "belfry_certificate_expiry_timestamp_seconds" }?.samples ?? []
         #expect(samples.count == 201 && samples.last?.value == 200)
-        #expect(samples.last?.labels.first == .init("topic", "other"))
+        #expect(samples.last?.labels.first == .init("app", "other"))
     }
 }

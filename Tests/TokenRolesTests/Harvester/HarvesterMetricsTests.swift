@@ -90,7 +90,7 @@ import Testing
         }
         let ages = try #require(HarvesterMetrics.table.families(of: [many]).first)
         #expect(ages.name == "belfry_feedback_reading_age_seconds" && ages.samples.count == 201)
-        #expect(ages.samples.last?.value == 299 && ages.samples.last?.labels.first == .init("topic", "other"))
+        #expect(ages.samples.last?.value == 299 && ages.samples.last?.labels.first == .init("app", "other"))
     }
 
     @Test("The status tells the lists, that not read for longest first, and the partitions of push.feedback")

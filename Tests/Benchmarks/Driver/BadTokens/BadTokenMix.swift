@@ -20,7 +20,7 @@ struct BadTokenMix: Sendable {
     static let spread: UInt32 = 256
     static let tokensPerRecord = 100
 
-    /// How a worker's connections share the tokens.
+    /// The share of the tokens that each connection of a worker has.
     struct Places: Sendable {
         var bundleID: String
         /// Of push.requests.

@@ -7,10 +7,10 @@ import Workbench
 ///
 ///     stall = distinct bad tokens × (delay + handshake) / connections
 ///
-/// seconds so, the bad tokens being spread evenly. Beside that the good notifications take the time that they took in the clean run of the round. The sum
-/// is the bound of that round. A bound made of a clean rate and a stall rate apart, the lower of which counts, follows
-/// the clean run wherever a burst of it happens to be fast; and it asks that a connection that waits costs nothing,
-/// though the others have no more processors for that.
+/// seconds so, the bad tokens being spread evenly. Beside that the good notifications take the time that they took in
+/// the clean run of the round. The sum is the bound of that round. A bound made of a clean rate and a stall rate apart,
+/// the lower of which counts, follows the clean run wherever a burst of it happens to be fast; and it asks that a
+/// connection that waits costs nothing, though the others have no more processors for that.
 struct BadTokenReport: Equatable {
     /// One clean run, and the run with bad tokens just after it.
     struct Round: Equatable {
