@@ -9,6 +9,20 @@ enum PushExtension {
 }
 
 extension CertificateInfo {
+    /// Reads the first certificate of a file, in PEM or DER; nil: there is none.
+    ///
+    /// - Throws: `rejected` for a block in PEM that does not decode.
+    public static func first(in bytes: [UInt8]) throws(TLSConfigurationError) -> CertificateInfo? {
+        guard let handle = try PEM.certificates(in: bytes).first ?? certificate(der: bytes) else { return nil }
+        return withExtendedLifetime(handle) { CertificateInfo(x509: $0.pointer) }
+    }
+
+    private static func certificate(der: [UInt8]) -> CertificateHandle? {
+        let input = MemoryBIO(copying: der)
+        defer { OpenSSLError.clearQueue() }
+        return d2i_X509_bio(input.pointer, nil).map(CertificateHandle.init(owning:))
+    }
+
     /// Reads an `X509`, which stays the caller's.
     init(x509: OpaquePointer) {
         let commonName = Self.subjectText(of: x509, nid: NID_commonName) ?? ""

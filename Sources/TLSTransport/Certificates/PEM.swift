@@ -82,9 +82,10 @@ enum PEM {
 }
 
 extension OpenSSLError {
-    /// The error is that of a wrong passphrase: bad padding, or a PKCS#12 cipher that fails to finish.
+    /// The error is that of a wrong passphrase: bad padding, a PKCS#12 cipher that fails to finish, or, once in some
+    /// hundred passphrases, bytes with good padding that are no key.
     fileprivate var isFailedDecryption: Bool {
-        [ERR_LIB_PROV, ERR_LIB_EVP, ERR_LIB_PKCS12].contains(library)
+        [ERR_LIB_PROV, ERR_LIB_EVP, ERR_LIB_PKCS12, ERR_LIB_ASN1].contains(library)
     }
 
     /// The PEM reader, or the decoder beneath it, found no such object.

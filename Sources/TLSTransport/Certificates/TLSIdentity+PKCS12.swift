@@ -4,7 +4,7 @@ extension TLSIdentity {
     /// Reads a PKCS#12 file, see ``init(pkcs12:passphrase:)``.
     ///
     /// - Throws: ``TLSConfigurationError`` with the file's name.
-    public init(pkcs12File path: String, passphrase: String) throws(TLSConfigurationError) {
+    public init(pkcs12File path: String, passphrase: String?) throws(TLSConfigurationError) {
         let bytes = try FileAccess.read(path)
         do {
             try self.init(pkcs12: bytes, passphrase: passphrase)
@@ -18,21 +18,23 @@ extension TLSIdentity {
     /// The old ciphers of exports from keychains (RC2, triple DES) are read too. They are in OpenSSL's legacy provider,
     /// which is loaded with the first container that needs it.
     ///
-    /// - Throws: `notPKCS12`, `wrongPassphrase`, `noCertificate`, `noPrivateKey`, `keyDoesNotMatchCertificate` or
-    ///   `rejected`.
-    public init(pkcs12 bytes: [UInt8], passphrase: String) throws(TLSConfigurationError) {
+    /// - Parameter passphrase: nil or empty: the container has none. Some tools then derive its keys from no password
+    ///   at all, others from an empty text (RFC 7292 §B.1); both are read.
+    /// - Throws: `notPKCS12`, `passphraseMissing`, `wrongPassphrase`, `noCertificate`, `noPrivateKey`,
+    ///   `keyDoesNotMatchCertificate` or `rejected`.
+    public init(pkcs12 bytes: [UInt8], passphrase: String?) throws(TLSConfigurationError) {
         OpenSSLError.clearQueue()
         let input = MemoryBIO(copying: bytes)
         guard let container = d2i_PKCS12_bio(input.pointer, nil) else {
             throw TLSConfigurationError(.notPKCS12, openSSLErrors: OpenSSLError.drainQueue().map(\.text))
         }
         defer { PKCS12_free(container) }
-        guard PKCS12_verify_mac(container, passphrase, -1) == 1 else {
+        guard Self.opens(container, passphrase) else {
             let errors = OpenSSLError.drainQueue()
             // An unknown digest and a wrong passphrase both fail here; only the latter leaves this reason.
             throw TLSConfigurationError(
                 errors.isEmpty || errors.contains { $0.reason == PKCS12_R_MAC_VERIFY_FAILURE }
-                    ? .wrongPassphrase
+                    ? (passphrase == nil ? .passphraseMissing : .wrongPassphrase)
                     : .rejected("its integrity cannot be checked: \(errors[0].text)"),
                 openSSLErrors: errors.map(\.text)
             )
@@ -50,23 +52,20 @@ extension TLSIdentity {
         try self.init(leaf: leaf, key: key, intermediates: contents.others)
     }
 
+    private static func opens(_ container: OpaquePointer, _ passphrase: String?) -> Bool {
+        if let passphrase, !passphrase.isEmpty { return PKCS12_verify_mac(container, passphrase, -1) == 1 }
+        return PKCS12_verify_mac(container, nil, 0) == 1 || PKCS12_verify_mac(container, "", 0) == 1
+    }
+
     /// The identity as a PKCS#12 container (AES-256, PBKDF2, SHA-256: OpenSSL 3's format, accepted by today's readers).
-    public func pkcs12(passphrase: String) throws(TLSConfigurationError) -> [UInt8] {
+    ///
+    /// - Parameter passphrase: nil: no password at all, which is not the empty one.
+    public func pkcs12(passphrase: String?) throws(TLSConfigurationError) -> [UInt8] {
         OpenSSLError.clearQueue()
-        guard
-            let container = PKCS12_create(
-                passphrase,
-                certificate.commonName,
-                key.pointer,
-                leaf.pointer,
-                nil,
-                0,
-                0,
-                0,
-                0,
-                0
-            )
-        else { throw .fromQueue("the identity cannot be written as PKCS#12") }
+        let created: OpaquePointer? = withPassphrase(passphrase) {
+            PKCS12_create($0, certificate.commonName, key.pointer, leaf.pointer, nil, 0, 0, 0, 0, 0)
+        }
+        guard let container = created else { throw .fromQueue("the identity cannot be written as PKCS#12") }
         defer { PKCS12_free(container) }
         let output = MemoryBIO()
         guard i2d_PKCS12_bio(output.pointer, container) == 1 else {
@@ -76,9 +75,15 @@ extension TLSIdentity {
     }
 
     /// Writes ``pkcs12(passphrase:)`` to a file that only its owner can read (mode 0600).
-    public func writePKCS12(to path: String, passphrase: String) throws(TLSConfigurationError) {
+    public func writePKCS12(to path: String, passphrase: String?) throws(TLSConfigurationError) {
         try FileAccess.write(pkcs12(passphrase: passphrase), to: path, mode: 0o600)
     }
+}
+
+/// Calls `body` with the passphrase as a C string; null: there is none.
+private func withPassphrase<Value>(_ passphrase: String?, _ body: (UnsafePointer<CChar>?) -> Value) -> Value {
+    guard let passphrase else { return body(nil) }
+    return passphrase.withCString { body($0) }
 }
 
 /// The contents of a container; the caller owns the pieces that OpenSSL returns.
@@ -87,14 +92,14 @@ private struct Contents {
     var key: PrivateKeyHandle?
     var others: [CertificateHandle] = []
 
-    init(_ container: OpaquePointer, passphrase: String) throws(TLSConfigurationError) {
+    /// - Parameter passphrase: nil or empty: OpenSSL tries both forms of none itself.
+    init(_ container: OpaquePointer, passphrase: String?) throws(TLSConfigurationError) {
         OpenSSLError.clearQueue()
         var key: OpaquePointer?
         var leaf: OpaquePointer?
         var stack: OpaquePointer?
-        guard PKCS12_parse(container, passphrase, &key, &leaf, &stack) == 1 else {
-            throw .fromQueue("its contents cannot be read")
-        }
+        let isRead = withPassphrase(passphrase) { PKCS12_parse(container, $0, &key, &leaf, &stack) == 1 }
+        guard isRead else { throw .fromQueue("its contents cannot be read") }
         self.leaf = leaf.map(CertificateHandle.init(owning:))
         self.key = key.map(PrivateKeyHandle.init(owning:))
         guard let stack else { return }

@@ -1,5 +1,6 @@
 import COpenSSL
 import Foundation
+import TestSupport
 import Testing
 
 @testable import TLSTransport

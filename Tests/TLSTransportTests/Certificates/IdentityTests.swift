@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import TLSTransport
@@ -87,21 +88,74 @@ struct IdentityTests {
         #expect(error?.file == path)
     }
 
-    @Test("An encrypted key needs its passphrase, and no terminal is asked for it")
-    func encryptedKey() throws {
+    @Test(
+        "An encrypted key of either form needs its passphrase, and no terminal is asked for it",
+        arguments: [["pkcs8", "-topk8"], oldForm]
+    )
+    func encryptedKey(command: [String]) throws {
         let plain = try file("plain.pem", TestPKI.client.pem())
-        let key = try ForeignProcess.openssl("pkcs8", "-topk8", "-in", plain, "-passout", "pass:geheim").output
+        let key = try ForeignProcess.run(
+            "/usr/bin/env",
+            ["openssl"] + command + ["-in", plain, "-passout", "pass:geheim"],
+            input: ""
+        ).output
+        #expect(String(decoding: key, as: UTF8.self).contains("ENCRYPTED"))
         let text = String(decoding: try TestPKI.client.pem(), as: UTF8.self)
         let start = try #require(text.range(of: "-----BEGIN PRIVATE KEY-----"))
         let pem = Array(text[..<start.lowerBound].utf8) + key
-
         #expect(try TLSIdentity(pem: pem, passphrase: "geheim").certificate == TestPKI.client.certificate)
-        #expect(throws: TLSConfigurationError.self) { try TLSIdentity(pem: pem) }
-        for (passphrase, reason) in [(nil, TLSConfigurationError.Reason.passphraseMissing), ("x", .wrongPassphrase)] {
-            let error = #expect(throws: TLSConfigurationError.self) {
-                try TLSIdentity(pem: pem, passphrase: passphrase)
+        let missing = #expect(throws: TLSConfigurationError.self) { try TLSIdentity(pem: pem) }
+        #expect(missing?.reason == .passphraseMissing)
+        // One wrong passphrase in some hundred leaves good padding behind.
+        for number in 0..<600 where command == Self.oldForm || number < 5 {
+            let wrong = #expect(throws: TLSConfigurationError.self) {
+                try TLSIdentity(pem: pem, passphrase: "wrong-\(number)")
             }
-            #expect(error?.reason == reason)
+            #expect(wrong?.reason == .wrongPassphrase, "\(String(describing: wrong))")
+        }
+    }
+
+    /// Writes `Proc-Type: 4,ENCRYPTED`.
+    private static let oldForm = ["pkey", "-traditional", "-aes256"]
+
+    @Test("A container without a passphrase is read, be it closed with no password or with an empty one")
+    func noPassphrase() throws {
+        let plain = try file("plain.pem", TestPKI.client.pem())
+        let empty = "\(directory.path)/empty.p12"
+        let export = try ForeignProcess.openssl("pkcs12", "-export", "-in", plain, "-out", empty, "-passout", "pass:")
+        #expect(export.status == 0, "\(export.errors)")
+        let none = try file("none.p12", TestPKI.client.pkcs12(passphrase: nil))
+        for path in [empty, none] {
+            for passphrase in [nil, ""] {
+                let identity = try TLSIdentity(pkcs12File: path, passphrase: passphrase)
+                #expect(identity.certificate == TestPKI.client.certificate, "\(path)")
+            }
+            let wrong = #expect(throws: TLSConfigurationError.self) {
+                try TLSIdentity(pkcs12File: path, passphrase: "x")
+            }
+            #expect(wrong?.reason == .wrongPassphrase)
+        }
+        let listing = try ForeignProcess.openssl("pkcs12", "-in", none, "-passin", "pass:", "-nodes")
+        #expect(listing.status == 0, "OpenSSL's tool reads the form without any password too: \(listing.errors)")
+        let closed = try TestPKI.client.pkcs12(passphrase: "belfry")
+        let error = #expect(throws: TLSConfigurationError.self) { try TLSIdentity(pkcs12: closed, passphrase: nil) }
+        #expect(error?.reason == .passphraseMissing)
+    }
+
+    @Test("The first certificate of a file is found in PEM and in DER, without a key, and in no other file")
+    func certificateAlone() throws {
+        let plain = try file("plain.pem", TestPKI.client.pem())
+        let der = try ForeignProcess.run(
+            "/usr/bin/env",
+            ["openssl", "x509", "-in", plain, "-outform", "DER", "-out", "\(directory.path)/client.cer"],
+            input: ""
+        )
+        #expect(der.status == 0, "\(der.errors)")
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: "\(directory.path)/client.cer"))
+        #expect(try CertificateInfo.first(in: [UInt8](bytes)) == TestPKI.client.certificate)
+        #expect(try CertificateInfo.first(in: TestPKI.client.pem()) == TestPKI.client.certificate)
+        for noise in [[], Array("hello\n".utf8), [0x30, 0x82, 0x01]] as [[UInt8]] {
+            #expect(try CertificateInfo.first(in: noise) == nil)
         }
     }
 

@@ -1,5 +1,6 @@
 import APNsProtocol
 import Foundation
+import TestSupport
 import Testing
 
 @testable import TLSTransport

@@ -1,12 +1,12 @@
 import Foundation
-import TestSupport
+import Workbench
 
 /// A directory that goes with the test.
-final class TemporaryDirectory: Sendable {
-    let path: String
+public final class TemporaryDirectory: Sendable {
+    public let path: String
 
-    init() {
-        path = NSTemporaryDirectory() + "tls-\(UUID().uuidString)"
+    public init() {
+        path = NSTemporaryDirectory() + "belfry-\(UUID().uuidString)"
         try? FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
     }
 
@@ -16,33 +16,33 @@ final class TemporaryDirectory: Sendable {
 }
 
 /// Other people's programs: the tests' second opinion.
-enum ForeignProcess {
-    struct Result: Sendable {
-        var status: Int32
-        var output: [UInt8]
-        var errors: String
+public enum ForeignProcess {
+    public struct Result: Sendable {
+        public var status: Int32
+        public var output: [UInt8]
+        public var errors: String
     }
 
     /// The `openssl` command.
-    static func openssl(_ arguments: String..., input: String = "") throws -> Result {
+    public static func openssl(_ arguments: String..., input: String = "") throws -> Result {
         try run("/usr/bin/env", ["openssl"] + arguments, input: input)
     }
 
     /// The Python with the test packages: `BELFRY_TEST_PYTHON`.
-    static func python(_ arguments: String...) throws -> Result {
+    public static func python(_ arguments: String...) throws -> Result {
         let interpreter = ProcessInfo.processInfo.environment["BELFRY_TEST_PYTHON"]
         guard let interpreter else { throw MissingVariable(name: "BELFRY_TEST_PYTHON") }
         return try run(interpreter, arguments, input: "")
     }
 
-    struct MissingVariable: Error {
-        var name: String
+    public struct MissingVariable: Error {
+        public var name: String
     }
 
     /// Runs a program to its end.
     ///
     /// - Parameter input: text, of which a program that reads lines ignores one more line end.
-    static func run(_ program: String, _ arguments: [String], input: String) throws -> Result {
+    public static func run(_ program: String, _ arguments: [String], input: String) throws -> Result {
         let directory = TemporaryDirectory()
         let process = try ChildProcess(
             arguments.first ?? program,
