@@ -281,7 +281,7 @@ let package = Package(
             name: "ProviderCredentialsTests",
             dependencies: [
                 "APNsProtocol", "BelfrySupport", "BelfryTools", "PipelineCore", "PipelineTestSupport",
-                "ProviderCredentials", "Sender", "TLSTransport", logging, nioCore, nioEmbedded,
+                "ProviderCredentials", "Sender", "TLSTransport", "TestSupport", logging, nioCore, nioEmbedded,
             ]
         ),
         .testTarget(

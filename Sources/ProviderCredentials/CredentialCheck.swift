@@ -67,7 +67,9 @@ package struct CredentialCheck: Sendable {
                 }
             }
             for file in directory.exposed { add(key, "\(file): \(ExposedFile.remark)", isFault: false) }
-            for file in directory.locked { add(key, "\(file.file): \(file.reason)", isFault: false) }
+            for file in directory.unused where file.kind == .spare {
+                add(key, "\(file.file): \(file.reason)", isFault: false)
+            }
             return directory
         } catch {
             add(key, error.description)

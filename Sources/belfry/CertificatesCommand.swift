@@ -17,7 +17,8 @@ struct CertificatesCommand: ParsableCommand {
             abstract: "Say of each file of a directory what it is, and what it lacks.",
             discussion: """
                 Of a certificate: topic, environments, days left, and the chain that is sent. Exit code 1 if a file is \
-                not usable or none is; what is passed over is no fault.
+                not usable or none is: one that lacks its passphrase or its key, for example. What is passed over is \
+                no fault.
                 """
         )
 

@@ -112,6 +112,11 @@ extension IntegrationTests {
             Command("certificates check DIR/none", names: "DIR/none"),
             Command("certificates check DIR/bare", names: "holds no push certificate"),
             Command("certificates check DIR/server", names: "DIR/server: holds no push certificate", exits: [1]),
+            Command(
+                "certificates check DIR/locked",
+                names: "DIR/locked/a.p12: its passphrase is missing: a.passphrase",
+                exits: [1]
+            ),
             Command("certificates check --config DIR/none.yaml", names: "none.yaml"),
             Command("certificates check --config DIR/bare.yaml", names: "holds no push certificate"),
             Command("config show --config DIR/none.yaml", names: "none.yaml"),
@@ -227,7 +232,7 @@ extension IntegrationTests {
         }
 
         /// A directory with configurations that are wrong, or name servers that are not there, a PKI, and in `server`
-        /// the certificate of its server alone.
+        /// the certificate of its server alone, in `locked` a container alone.
         private static func directory() throws -> String {
             let directory = NSTemporaryDirectory() + "belfry-integration-\(UUID().uuidString)"
             try FileManager.default.createDirectory(atPath: "\(directory)/bare", withIntermediateDirectories: true)
@@ -249,9 +254,11 @@ extension IntegrationTests {
             guard try certificates.wait(within: patience) == 0 else {
                 throw ChildProcess.Failure(description: certificates.log)
             }
-            try FileManager.default.createDirectory(atPath: "\(directory)/server", withIntermediateDirectories: true)
-            let server = "\(directory)/server/server.pem"
-            try FileManager.default.copyItem(atPath: "\(directory)/pki/server.pem", toPath: server)
+            for (folder, file) in [("server", "server.pem"), ("locked", "a.p12")] {
+                let place = "\(directory)/\(folder)"
+                try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
+                try FileManager.default.copyItem(atPath: "\(directory)/pki/\(file)", toPath: "\(place)/\(file)")
+            }
             return directory
         }
     }

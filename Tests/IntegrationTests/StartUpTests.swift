@@ -1,6 +1,7 @@
 import Foundation
 import KafkaTestSupport
 import LocalPipeline
+import TLSTransport
 import TestSupport
 import Testing
 import Workbench
@@ -12,12 +13,16 @@ extension IntegrationTests {
             var testDescription: String
             var command: String
             var configuration = ""
-            /// File in the certificate directory, and its text; nil: there is no such directory.
-            var certificate: (name: String, text: String)?
+            /// File in the certificate directory, and its content; nil: there is no such directory.
+            var certificate: (name: String, content: Data)?
             var named: [String]
         }
 
-        private static let brokenKey = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"
+        private static let brokenKey = Data("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n".utf8)
+        /// Empty, which no role takes for a container, if it cannot be made.
+        private static let container = Data(
+            (try? CertificateAuthority().issueClient(bundleID: news).pkcs12(passphrase: "secret")) ?? []
+        )
 
         static let faults = [
             Fault(testDescription: "worker without certificates", command: "worker", named: ["certificates-here"]),
@@ -35,13 +40,13 @@ extension IntegrationTests {
             Fault(
                 testDescription: "PKCS#12 without passphrase",
                 command: "worker",
-                certificate: ("locked.p12", "x"),
+                certificate: ("locked.p12", container),
                 named: ["certificates-here/locked.p12", "locked.passphrase"]
             ),
             Fault(
                 testDescription: "directory without a certificate",
                 command: "worker",
-                certificate: ("README", "x"),
+                certificate: ("README", Data("x".utf8)),
                 named: ["certificates-here", "(sandbox)", "belfry certificates check"]
             ),
             Fault(
@@ -78,11 +83,7 @@ extension IntegrationTests {
             defer { try? FileManager.default.removeItem(atPath: directory) }
             if let certificate = fault.certificate {
                 try FileManager.default.createDirectory(atPath: certificates, withIntermediateDirectories: true)
-                try certificate.text.write(
-                    toFile: "\(certificates)/\(certificate.name)",
-                    atomically: true,
-                    encoding: .utf8
-                )
+                try certificate.content.write(to: URL(fileURLWithPath: "\(certificates)/\(certificate.name)"))
             }
             let text = """
                 environments:

@@ -86,7 +86,8 @@ public struct KafkaSettings: Sendable, Equatable {
 
 /// Place of the certificates.
 public struct CertificateSettings: Sendable, Equatable {
-    /// Holds `*.pem`, and `*.p12` with `<name>.passphrase` beside it.
+    /// Holds `*.pem`, `*.p12` and `*.pfx`, with `<name>.passphrase` beside those that need one, and `tls.crt` with
+    /// `tls.key`, there or in a directory of their own in it.
     public var directory = "certificates"
     /// A directory that does not exist is an empty one: it was not named, and provider keys are configured.
     public var isOptional = false

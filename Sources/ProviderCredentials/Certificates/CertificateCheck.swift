@@ -6,7 +6,7 @@ public struct CertificateCheck: Equatable, Sendable {
     /// The judgement of one file.
     public enum Verdict: Equatable, Sendable {
         case usable
-        /// No role needs it, and why. No fault.
+        /// No role needs it, or another file stands in for it, and why. No fault.
         case passedOver(String)
         /// An operator has to act, and why.
         case notUsable(String)
@@ -39,7 +39,7 @@ public struct CertificateCheck: Equatable, Sendable {
         let findings =
             directory.entries.map { Finding($0, now: now) }
             + directory.faults.map { Finding(file: $0.file, verdict: .notUsable($0.reason), certificate: nil) }
-            + directory.passedOver.map { Finding(file: $0.file, verdict: .passedOver($0.reason), certificate: nil) }
+            + directory.passedOver.map { Finding($0) }
         self.findings = findings.sorted { $0.file < $1.file }
     }
 
@@ -84,6 +84,12 @@ extension CertificateCheck.Finding {
             daysLeft: Int64((Double(info.notAfter - now) / 86_400).rounded(.down))
         )
         self.init(file: entry.file, verdict: Self.verdict(info, now: now), certificate: certificate)
+    }
+
+    fileprivate init(_ file: CertificateDirectory.PassedOver) {
+        let verdict: CertificateCheck.Verdict =
+            file.kind == .missed ? .notUsable(file.reason) : .passedOver(file.reason)
+        self.init(file: file.file, verdict: verdict, certificate: nil)
     }
 
     private static func verdict(_ info: CertificateInfo, now: Int64) -> CertificateCheck.Verdict {

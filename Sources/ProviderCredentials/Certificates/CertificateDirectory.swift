@@ -2,35 +2,60 @@ import BelfrySupport
 import Foundation
 import TLSTransport
 
-/// The certificates of a directory: `*.pem` (certificate and key), `*.p12` with the passphrase in
-/// `<name>.passphrase`.
+/// The certificates of a directory: `*.pem` (certificate and key), `*.p12` and `*.pfx`, and `tls.crt` with `tls.key`,
+/// which may also lie in a directory of their own in it. A passphrase, where one is needed, is in `<name>.passphrase`.
 ///
 /// Each belongs to the bundle in its subject, in the environments its extensions name; what the file is called does
-/// not matter. Files that hold no key (a CA, say) are passed over, and so are `*.p12` without a passphrase, whatever
-/// lies beside them: nothing tells whether they are meant. Any other file that cannot be used is a fault, which
-/// concerns the bundle of that file alone.
+/// not matter. Files that are no push certificate (a CA, say) are passed over, and so are those that lack their
+/// passphrase, their key or a name that is read. Any other file that cannot be used is a fault, which concerns the
+/// bundle of that file alone.
 public struct CertificateDirectory: Sendable {
     /// One certificate with its key.
     public struct Entry: Sendable {
         public var file: String
         public var identity: TLSIdentity
-        /// The file's bytes, behind those of its passphrase: equal bytes are the same certificate and key.
+        /// The bytes of certificate and key as they lie there: equal bytes are the same certificate and key.
         let content: [UInt8]
+        /// The file with the key, and that of its passphrase if it needs one: with all of these one has the key.
+        let keyFiles: [String]
     }
 
-    /// A file that is passed over. No fault.
+    /// A file that is passed over.
     public struct PassedOver: Hashable, Sendable {
+        public enum Kind: Sendable {
+            /// It is not meant to give a certificate with its key. No fault.
+            case other
+            /// It lacks its passphrase, and a file of the same name is used. No fault.
+            case spare
+            /// It may be an app's only certificate, or a part of that. An operator has to act.
+            case missed
+        }
+
         public let file: String
         /// Fit to follow the file's name.
         public let reason: String
-        /// A container that lacks its passphrase: it may be an app's only certificate.
-        public let isLocked: Bool
+        public let kind: Kind
     }
 
-    /// The result of reading one file.
+    /// The content of one source.
+    private enum Content: Sendable {
+        case usable(Entry)
+        /// It needs a passphrase and has none.
+        case locked
+        case keyless
+    }
+
+    /// The result of reading one source.
     private struct Reading: Sendable {
-        var content: [UInt8]
-        var outcome: Result<Entry?, CertificateDirectoryError>
+        let bytes: [UInt8]
+        let passphrase: Result<[UInt8]?, CertificateDirectoryError>
+        let content: Result<Content, CertificateDirectoryError>
+    }
+
+    /// A directory with those of its files that are looked at.
+    private struct Folder {
+        let path: String
+        let names: [String]
     }
 
     public let path: String
@@ -38,7 +63,7 @@ public struct CertificateDirectory: Sendable {
     public private(set) var entries: [Entry] = []
     /// The files that cannot be used, by name.
     public private(set) var faults: [CertificateDirectoryError] = []
-    /// The files of keys that all users of this machine can read, by name; a container only with its passphrase.
+    /// The files of keys that all users of this machine can read, by name; a locked one only with its passphrase.
     private(set) var exposed: [String] = []
     /// All other files, by name.
     public private(set) var passedOver: [PassedOver] = []
@@ -72,57 +97,83 @@ public struct CertificateDirectory: Sendable {
         self.isOptional = isOptional
         let names: [String]
         do {
-            names = try FileManager.default.contentsOfDirectory(atPath: path).sorted()
+            names = try CredentialFiles.names(in: path)
         } catch {
             guard isOptional, !FileManager.default.fileExists(atPath: path) else {
                 throw CertificateDirectoryError(file: path, reason: "the directory cannot be read")
             }
             names = []
         }
-        // First, for they decide about those beside them.
-        for name in names where name.hasSuffix(".pem") {
-            collect { (directory) throws(CertificateDirectoryError) in
-                try directory.add(pem: "\(path)/\(name)", previous)
-            }
-        }
-        for name in names where name.hasSuffix(".p12") {
-            collect { (directory) throws(CertificateDirectoryError) in
-                try directory.add(p12: "\(path)/\(name)", stem: String(name.dropLast(4)), names: names, previous)
-            }
-        }
-        for name in names where !name.hasSuffix(".pem") && !name.hasSuffix(".p12") {
-            pass(over: "\(path)/\(name)", reason: Self.use(of: name, beside: names))
-        }
+        let folders = addFolders(of: names)
+        read(folders, previous)
         entries.sort { $0.file < $1.file }
-        exposed = entries.map(\.file).filter(Self.isExposed)
+        exposed = entries.filter { $0.keyFiles.allSatisfy(ExposedFile.isExposed) }.map { $0.keyFiles[0] }
         faults.sort { $0.file < $1.file }
         passedOver.sort { $0.file < $1.file }
     }
 
-    /// The use of a file that is neither `*.pem` nor `*.p12`.
-    private static func use(of name: String, beside names: [String]) -> String {
-        let ending = ".passphrase"
-        guard name.hasSuffix(ending) else { return "neither a .pem nor a .p12 file" }
-        let container = "\(name.dropLast(ending.count)).p12"
-        return names.contains(container) ? "the passphrase of \(container)" : "there is no \(container) to open with it"
+    /// The directory itself, and those in it with a file of a pair; other ones are passed over.
+    private mutating func addFolders(of names: [String]) -> [Folder] {
+        var folders: [Folder] = []
+        var files: [String] = []
+        for name in names {
+            let place = "\(path)/\(name)"
+            // A directory with the name of a certificate is a fault, as a file that cannot be read.
+            guard CredentialSource(name, in: path, beside: names) == nil, CredentialFiles.isDirectory(place) else {
+                files.append(name)
+                continue
+            }
+            do {
+                let pair = try CredentialFiles.names(in: place).filter { CredentialSource.pairNames.contains($0) }
+                folders.append(Folder(path: place, names: pair))
+                guard pair.isEmpty else { continue }
+                let reason = "a directory without \(CredentialSource.pairNames.joined(separator: " and "))"
+                passedOver.append(PassedOver(file: place, reason: reason, kind: .other))
+            } catch {
+                faults.append(CertificateDirectoryError(file: place, reason: "the directory cannot be read"))
+            }
+        }
+        return folders + [Folder(path: path, names: files)]
     }
 
-    private mutating func pass(over file: String, reason: String, isLocked: Bool = false) {
-        passedOver.append(PassedOver(file: file, reason: reason, isLocked: isLocked))
-    }
-
-    private mutating func collect(
-        _ add: (inout CertificateDirectory) throws(CertificateDirectoryError) -> Void
-    ) {
-        do throws(CertificateDirectoryError) {
-            try add(&self)
-        } catch {
-            faults.append(error)
+    private mutating func read(_ folders: [Folder], _ previous: CertificateDirectory?) {
+        var locked: [CredentialSource] = []
+        var rest: [Folder] = []
+        for folder in folders {
+            var others: [String] = []
+            for name in folder.names {
+                guard let source = CredentialSource(name, in: folder.path, beside: folder.names) else {
+                    others.append(name)
+                    continue
+                }
+                do throws(CertificateDirectoryError) {
+                    switch try read(source, previous) {
+                    case .usable(let entry): entries.append(entry)
+                    case .locked: locked.append(source)
+                    case .keyless: others.append(name)
+                    }
+                } catch {
+                    faults.append(error)
+                }
+            }
+            rest.append(Folder(path: folder.path, names: others))
+        }
+        // Last, for those that are used decide about the others.
+        let unused = UnusedFiles(entries: entries)
+        passedOver += locked.map(unused.judge(locked:))
+        for (folder, others) in zip(folders, rest) {
+            for name in others.names {
+                do throws(CertificateDirectoryError) {
+                    passedOver.append(try unused.judge(name, in: folder.path, beside: folder.names))
+                } catch {
+                    faults.append(error)
+                }
+            }
         }
     }
 
-    /// The containers among ``passedOver`` that lack their passphrase.
-    package var locked: [PassedOver] { passedOver.filter(\.isLocked) }
+    /// The files among ``passedOver`` from which an app's certificate could come.
+    package var unused: [PassedOver] { passedOver.filter { $0.kind != .other } }
 
     /// The certificate of a bundle in an environment. If there are several: of those that are valid the one that is so
     /// longest; of none that is, the one that ends last.
@@ -147,86 +198,60 @@ public struct CertificateDirectory: Sendable {
         Set(entries(of: environment).compactMap(\.identity.certificate.topic)).sorted()
     }
 
-    private mutating func add(
-        p12 file: String,
-        stem: String,
-        names: [String],
+    private mutating func read(
+        _ source: CredentialSource,
         _ previous: CertificateDirectory?
-    ) throws(CertificateDirectoryError) {
-        guard names.contains("\(stem).passphrase") else {
-            // The same certificate often lies beside it as PEM, which needs no passphrase.
-            let isReplaced = entries.contains { $0.file == "\(path)/\(stem).pem" }
-            let reason = "its passphrase is missing: \(stem).passphrase"
-            return pass(over: file, reason: isReplaced ? "\(reason); \(stem).pem is used" : reason, isLocked: true)
-        }
-        let secret = try Self.bytes(of: "\(path)/\(stem).passphrase")
-        guard let text = String(bytes: secret, encoding: .utf8) else {
-            throw CertificateDirectoryError(file: "\(path)/\(stem).passphrase", reason: "is no text in UTF-8")
-        }
-        let container = try Self.bytes(of: file)
-        try add(file, content: secret + [0] + container, previous) { () throws(TLSConfigurationError) in
-            try TLSIdentity(pkcs12: container, passphrase: text.trimmingCharacters(in: .newlines))
-        }
-    }
-
-    private mutating func add(
-        pem file: String,
-        _ previous: CertificateDirectory?
-    ) throws(CertificateDirectoryError) {
-        let bytes = try Self.bytes(of: file)
-        try add(file, content: bytes, previous) { () throws(TLSConfigurationError) in
-            // Only what stands between PEM's lines is ASCII for sure; the text around it may be in any encoding.
-            guard String(decoding: bytes, as: UTF8.self).contains("PRIVATE KEY-----") else { return nil }
-            return try TLSIdentity(pem: bytes)
-        }
-    }
-
-    /// - Parameter load: nil: the file holds no key and is passed over.
-    private mutating func add(
-        _ file: String,
-        content: [UInt8],
-        _ previous: CertificateDirectory?,
-        load: () throws(TLSConfigurationError) -> TLSIdentity?
-    ) throws(CertificateDirectoryError) {
+    ) throws(CertificateDirectoryError) -> Content {
+        let bytes = try source.bytes()
+        let passphrase = source.passphrase()
         let reading: Reading
-        if let known = previous?.readings[file], known.content == content {
+        if let known = previous?.readings[source.file], known.bytes == bytes, known.passphrase == passphrase {
             reading = known
         } else {
-            reading = Reading(content: content, outcome: Self.outcome(of: file, content: content, load: load))
+            let content = Self.content(of: source, bytes, passphrase)
+            reading = Reading(bytes: bytes, passphrase: passphrase, content: content)
         }
-        readings[file] = reading
-        if let entry = try reading.outcome.get() {
-            entries.append(entry)
-        } else {
-            pass(over: file, reason: "holds no private key")
-        }
+        readings[source.file] = reading
+        return try reading.content.get()
     }
 
-    private static func outcome(
-        of file: String,
-        content: [UInt8],
-        load: () throws(TLSConfigurationError) -> TLSIdentity?
-    ) -> Result<Entry?, CertificateDirectoryError> {
-        do throws(TLSConfigurationError) {
-            guard let identity = try load() else { return .success(nil) }
-            // OpenSSL refuses some identities only here: a key that is too weak for its security level, say.
-            _ = try TLSContext(client: identity, trust: .system)
-            return .success(Entry(file: file, identity: identity, content: content))
+    private static func content(
+        of source: CredentialSource,
+        _ bytes: [UInt8],
+        _ passphrase: Result<[UInt8]?, CertificateDirectoryError>
+    ) -> Result<Content, CertificateDirectoryError> {
+        do throws(CertificateDirectoryError) {
+            return .success(try opened(source, bytes, passphrase))
         } catch {
-            return .failure(CertificateDirectoryError(error, of: file))
+            return .failure(error)
         }
     }
 
-    private static func isExposed(_ file: String) -> Bool {
-        guard file.hasSuffix(".p12") else { return ExposedFile.isExposed(file) }
-        return ExposedFile.isExposed(file) && ExposedFile.isExposed("\(file.dropLast(4)).passphrase")
-    }
-
-    private static func bytes(of file: String) throws(CertificateDirectoryError) -> [UInt8] {
-        guard let bytes = FileManager.default.contents(atPath: file) else {
-            throw CertificateDirectoryError(file: file, reason: "the file cannot be read")
+    private static func opened(
+        _ source: CredentialSource,
+        _ bytes: [UInt8],
+        _ passphrase: Result<[UInt8]?, CertificateDirectoryError>
+    ) throws(CertificateDirectoryError) -> Content {
+        guard source.mayHoldKey(bytes) else { return .keyless }
+        do throws(TLSConfigurationError) {
+            let identity = try source.identity(bytes, passphrase: nil)
+            return .usable(
+                Entry(file: source.file, identity: identity, content: bytes, keyFiles: [source.keyFile])
+            )
+        } catch {
+            guard error.reason == .passphraseMissing else { throw CertificateDirectoryError(error, of: source.file) }
         }
-        return [UInt8](bytes)
+        guard let secret = try passphrase.get() else { return .locked }
+        guard let text = String(bytes: secret, encoding: .utf8) else {
+            throw CertificateDirectoryError(file: source.passphraseFile, reason: "is no text in UTF-8")
+        }
+        do throws(TLSConfigurationError) {
+            let identity = try source.identity(bytes, passphrase: text.trimmingCharacters(in: .newlines))
+            let keyFiles = [source.keyFile, source.passphraseFile]
+            return .usable(Entry(file: source.file, identity: identity, content: bytes, keyFiles: keyFiles))
+        } catch {
+            throw CertificateDirectoryError(error, of: source.file)
+        }
     }
 }
 

@@ -25,7 +25,7 @@ extension Logger {
     /// Says what a reading of the certificates changed; nothing if it changed nothing.
     func report(_ change: CertificateStore.Change) {
         for fault in change.newFaults { report(fault) }
-        report(locked: change.newLocked)
+        report(unused: change.newUnused)
         report(exposedCertificates: change.newExposed)
         guard !change.added.isEmpty || !change.replaced.isEmpty || !change.vanished.isEmpty else { return }
         let metadata: Logger.Metadata = [
@@ -41,11 +41,12 @@ extension Logger {
         error("certificate file not usable", metadata: ["file": "\(fault.file)", "reason": "\(fault.reason)"])
     }
 
-    /// Says which containers are passed over because their passphrase is missing; nothing if there is none.
-    package func report(locked: [CertificateDirectory.PassedOver]) {
-        guard !locked.isEmpty else { return }
-        let files = locked.map(\.file).joined(separator: ",")
-        notice("certificate files without passphrase not used", metadata: ["files": "\(files)"])
+    /// Says which files are passed over although a certificate could come from them; nothing if there is none.
+    package func report(unused: [CertificateDirectory.PassedOver]) {
+        guard !unused.isEmpty else { return }
+        let files = unused.map(\.file).joined(separator: ",")
+        let level: Logger.Level = unused.contains { $0.kind == .missed } ? .warning : .notice
+        log(level: level, "certificate files not used", metadata: ["files": "\(files)"])
     }
 
     /// Says which keys of certificates all users of the machine can read; nothing if there is none.

@@ -45,14 +45,14 @@ public final class CertificateStore: Sendable {
         var faults: [CertificateDirectoryError] = []
         /// The ``faults`` that the reading before did not have.
         var newFaults: [CertificateDirectoryError] = []
-        /// Containers that lack their passphrase and were not there before.
-        var newLocked: [CertificateDirectory.PassedOver] = []
+        /// Files from which a certificate could come, and does not since this reading.
+        var newUnused: [CertificateDirectory.PassedOver] = []
         /// Files of keys that all users can read since this reading.
         var newExposed: [String] = []
 
         /// Nothing to tell.
         var isEmpty: Bool {
-            added.isEmpty && replaced.isEmpty && vanished.isEmpty && newFaults.isEmpty && newLocked.isEmpty
+            added.isEmpty && replaced.isEmpty && vanished.isEmpty && newFaults.isEmpty && newUnused.isEmpty
                 && newExposed.isEmpty
         }
     }
@@ -184,8 +184,8 @@ public final class CertificateStore: Sendable {
     /// The files that could not be used when the directory was read last.
     package var faults: [CertificateDirectoryError] { files.withLock { $0.faults } }
 
-    /// The containers without passphrase that the directory held when it was read last.
-    package var locked: [CertificateDirectory.PassedOver] { files.withLock { $0.directory.locked } }
+    /// The files from which a certificate could come, and did not when the directory was read last.
+    package var unused: [CertificateDirectory.PassedOver] { files.withLock { $0.directory.unused } }
 
     /// The files of keys that all users could read when the directory was read last.
     package var exposed: [String] { files.withLock { $0.directory.exposed } }
@@ -209,15 +209,15 @@ public final class CertificateStore: Sendable {
     package func requireCertificate() throws(CertificateDirectoryError) {
         guard held.withLock({ $0.isEmpty }) else { return }
         let names = environments.map(\.name).sorted().joined(separator: ", ")
-        let reasons = faults.map(\.description) + locked.map { "\($0.file): \($0.reason)" }
+        let reasons = faults.map(\.description) + unused.map { "\($0.file): \($0.reason)" }
         let unusable =
             reasons.isEmpty
             ? "" : "; \(reasons.count) of its files cannot be used, the first is \(reasons[0])"
         throw CertificateDirectoryError(
             file: path,
             reason: "the directory holds no certificate for any configured environment (\(names)): put each bundle's "
-                + "certificate with its key there, as .pem, or as .p12 with its .passphrase, and look at it with "
-                + "\"belfry certificates check\"\(unusable)"
+                + "certificate with its key there, as .pem, as .p12 with its .passphrase, or as tls.crt with tls.key, "
+                + "and look at it with \"belfry certificates check\"\(unusable)"
         )
     }
 
@@ -234,10 +234,10 @@ public final class CertificateStore: Sendable {
             var change = Change()
             var faults: [CertificateDirectoryError] = []
             do throws(CertificateDirectoryError) {
-                let known = Set(files.directory.locked)
+                let known = Set(files.directory.unused)
                 let exposed = files.directory.exposed
                 files.directory = try files.directory.again()
-                change.newLocked = files.directory.locked.filter { !known.contains($0) }
+                change.newUnused = files.directory.unused.filter { !known.contains($0) }
                 change.newExposed = files.directory.exposed.filter { !exposed.contains($0) }
                 refreshTrusts(&files.trusts, &faults)
                 refreshAnonymous(files.trusts, &faults)
@@ -279,7 +279,9 @@ public final class CertificateStore: Sendable {
     }
 
     private func takeFiles(_ files: inout Files, _ change: inout Change, _ faults: inout [CertificateDirectoryError]) {
-        faults += files.directory.faults
+        // A file of roots that lies in the directory is told once.
+        let others = files.directory.faults.filter { !faults.contains($0) }
+        faults += others
         let before = held.withLock { $0 }
         let chosen = Self.choose(from: files.directory, for: environments, now: now())
         var after = before

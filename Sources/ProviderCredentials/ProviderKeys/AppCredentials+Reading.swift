@@ -14,7 +14,7 @@ extension Logger {
     /// Says what was wrong with the files at the start.
     package func reportFaults(of credentials: AppCredentials) {
         for fault in credentials.certificates.faults { report(fault) }
-        report(locked: credentials.certificates.locked)
+        report(unused: credentials.certificates.unused)
         report(exposedCertificates: credentials.certificates.exposed)
         for fault in credentials.keys.faults { report(fault) }
         report(exposedKeys: credentials.keys.exposed)

@@ -1,6 +1,5 @@
 import APNsProtocol
 import BelfrySupport
-import Foundation
 import TLSTransport
 
 /// The provider keys of a directory: `AuthKey_<key ID>.p8`, as Apple hands them out.
@@ -31,7 +30,7 @@ struct ProviderKeyDirectory: Sendable {
         self.path = path
         for name in try Self.names(in: path) {
             let place = "\(path)/\(name)"
-            if Self.isDirectory(place) {
+            if CredentialFiles.isDirectory(place) {
                 if ProviderKeyID.isID(name) { addKeys(of: name, in: place) }
             } else {
                 addKey(place, named: name, of: team)
@@ -87,15 +86,10 @@ struct ProviderKeyDirectory: Sendable {
 
     private static func names(in directory: String) throws(ProviderKeyError) -> [String] {
         do {
-            return try FileManager.default.contentsOfDirectory(atPath: directory).filter { !$0.hasPrefix(".") }.sorted()
+            return try CredentialFiles.names(in: directory)
         } catch {
             throw ProviderKeyError(file: directory, reason: "the directory cannot be read")
         }
-    }
-
-    private static func isDirectory(_ path: String) -> Bool {
-        var isDirectory: ObjCBool = false
-        return FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) && isDirectory.boolValue
     }
 
     private static func key(in file: String) throws(ProviderKeyError) -> ProviderKey {

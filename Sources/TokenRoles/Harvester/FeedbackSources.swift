@@ -50,7 +50,7 @@ struct FeedbackSources: Sendable {
     /// Says what of the directory cannot be used.
     func report(to logger: Logger) {
         for fault in certificates.faults { logger.report(fault) }
-        logger.report(locked: certificates.locked)
+        logger.report(unused: certificates.unused)
         logger.report(exposedCertificates: certificates.exposed)
     }
 

@@ -258,12 +258,12 @@ import Testing
         let identity = try files.client(Self.news)
         try identity.writePEM(to: files.path("news.pem"))
         let store = try store(files)
-        #expect(store.locked.isEmpty)
+        #expect(store.unused.isEmpty)
         try identity.writePKCS12(to: files.path("news.p12"), passphrase: "secret")
         let change = store.reload()
-        #expect(change.newLocked.map(\.file) == [files.path("news.p12")] && change.faults.isEmpty)
+        #expect(change.newUnused.map(\.file) == [files.path("news.p12")] && change.faults.isEmpty)
         #expect(store.reload().isEmpty)
-        #expect(store.locked == change.newLocked)
+        #expect(store.unused == change.newUnused)
     }
 
     @Test("A revocation list is read again for the connections to come; one that breaks leaves the last in force")
