@@ -64,6 +64,7 @@ final class JSONInspector {
         try scanner.readObject { scanner, key throws(Fault) in
             guard let name = name(key) else { return try scanner.skipValue(depth: depth + 1) }
             guard let field = shape.field(name) else {
+                guard !path.isEmpty || !isCloudEvent else { throw Fault(finding: Self.cloudEvent) }
                 throw Fault(finding: "'\(path)\(printable(name))' is no field\(Self.cure(of: name, in: shape))")
             }
             let kind = try scanner.kind()
@@ -201,6 +202,22 @@ final class JSONInspector {
             }
         if let near { return ": '\(JSONMessageShape.jsonName(near.name))' is one" }
         return "; allowed: " + shape.fields.map { JSONMessageShape.jsonName($0.name) }.joined(separator: ", ")
+    }
+
+    private static let cloudEvent =
+        "it is an envelope of CloudEvents' structured mode; publish in binary mode: the value of 'data' alone, "
+        + "with content-type application/json"
+
+    /// The value has the version that every envelope of CloudEvents' structured mode names (CloudEvents 1.0, §3.1).
+    private var isCloudEvent: Bool {
+        var isThere = false
+        var scanner = JSONScanner(bytes)
+        // A fault behind the version leaves the value what it is.
+        try? scanner.readObject { scanner, key throws(Fault) in
+            if name(key) == "specversion" { isThere = true }
+            try scanner.skipValue(depth: 2)
+        }
+        return isThere
     }
 
     // MARK: Texts

@@ -113,7 +113,7 @@ package struct DeadLetter {
             headers.append(("token-indices", Array((cut ?? tokens.text).utf8)))
             if cut != nil { headers.append(("cut-from-tokens", Array("\(tokens.count)".utf8))) }
         }
-        if let type = message.header(RecordContentType.headerName) {
+        if let type = message.contentTypeHeader {
             headers.append((RecordContentType.headerName, Array(type.prefix(min(Self.detailBytes, form.textBytes)))))
         }
         headers += message.traceHeaders.filter { $0.1.count <= form.textBytes }

@@ -8,7 +8,7 @@ package enum RequestValue {
     /// Edition of the rules by which a record is decoded; 1...255. A change by which any record can be decoded that
     /// could not, or the other way round, raises it: workers tell by it whether the one before them read the log as
     /// they do.
-    package static let edition: UInt8 = 1
+    package static let edition: UInt8 = 2
 
     /// The refusal of a value with more bytes.
     package static func tooLarge(_ bytes: Int) -> RecordRefusal {

@@ -7,11 +7,14 @@ import Testing
 @Suite("Decoding of record values")
 struct RequestDecodingTests {
     @Test(
-        "The header content-type selects JSON; everything else is Protobuf",
+        "The header content-type selects JSON, in quotation marks or without; everything else is Protobuf",
         arguments: [
             ("application/json", .json), ("Application/JSON", .json), ("application/json; charset=utf-8", .json),
             ("application/json ;x", .json), ("application/jsonx", .protobuf), ("application/jso", .protobuf),
             ("application/x-protobuf", .protobuf), ("", .protobuf), ("text/json", .protobuf),
+            (#""application/json""#, .json), (#""application/json;charset=UTF-8""#, .json),
+            (#""application/json"#, .protobuf), ("\"", .protobuf), ("\"\"", .protobuf),
+            ("application/cloudevents+json; charset=UTF-8", .json), ("application/cloudevents", .protobuf),
             (nil, .protobuf),
         ] as [(String?, RecordContentType)]
     )
@@ -21,6 +24,24 @@ struct RequestDecodingTests {
             return
         }
         #expect(Array(header.utf8).withUnsafeBytes { RecordContentType(header: $0) } == expected)
+    }
+
+    @Test(
+        "The header content-type counts before contentType, as Spring writes it, and no other name does",
+        arguments: [
+            (["content-type"], "content-type"), (["contentType"], "contentType"),
+            (["contentType", "content-type"], "content-type"), (["Content-Type", "ce_type"], nil),
+        ] as [([String], String?)]
+    )
+    func headerNames(present: [String], expected: String?) {
+        var asked = ""
+        let found = Array("application/json".utf8).withUnsafeBytes { value in
+            RecordContentType.header { name in
+                asked = name
+                return present.contains(name) ? value : nil
+            } != nil
+        }
+        #expect((found ? asked : nil) == expected)
     }
 
     @Test("What we publish as content type selects the same form again")

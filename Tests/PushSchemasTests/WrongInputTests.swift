@@ -193,6 +193,17 @@ import Testing
         }
     }
 
+    @Test("An envelope of CloudEvents' structured mode is told as such, in whichever order its attributes stand")
+    func cloudEvents() {
+        for text in [
+            #"{"specversion":"1.0","type":"t","source":"s","id":"1","data":{"payloadJson":"{}"}}"#,
+            #"{"id":"1","source":"s","data":{"payloadJson":"{}","tokens":["00ff"]},"specversion":"1.0"}"#,
+        ] {
+            #expect(message(text).contains("CloudEvents' structured mode; publish in binary mode"), "\(text)")
+        }
+        #expect(!message(#"{"id":"1","notification":{"specversion":"1.0"}}"#).contains("CloudEvents"))
+    }
+
     // MARK: Frames
 
     @Test("Confluent's frame is taken off: with Protobuf the message indexes too, with JSON also without a header")

@@ -250,9 +250,8 @@ private final class FollowerSession {
 
     /// The line of a message; nil: it is not to be shown, or only counted.
     private func line(for message: KafkaMessageView) -> [UInt8]? {
-        let type = RecordContentType(header: message.header(RecordContentType.headerName))
         do throws(RecordError) {
-            let outcome: PushOutcome = try RequestDecoding.decode(from: message.value, as: type)
+            let outcome: PushOutcome = try RequestDecoding.decode(from: message.value, as: message.contentType)
             guard view.filter.admits(outcome) else { return nil }
             guard !view.onlyCounts else {
                 counts.count(outcome, view.filter)

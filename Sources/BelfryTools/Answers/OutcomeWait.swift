@@ -86,7 +86,7 @@ public final class OutcomeWait {
             let missing = awaited.missing
             for index in 0..<batch.count where batch[index].error == nil {
                 let message = batch[index]
-                let type = RecordContentType(header: message.header(RecordContentType.headerName))
+                let type = message.contentType
                 // Bytes that are no outcome are none of ours.
                 if let outcome = try? RequestDecoding.decode(PushOutcome.self, from: message.value, as: type) {
                     awaited.takeOutcome(outcome)

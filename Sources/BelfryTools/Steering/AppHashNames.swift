@@ -3,6 +3,7 @@ import KafkaClient
 import PipelineCore
 import ProviderCredentials
 import PushSchemas
+import PushTopics
 
 /// Names the topics in the commit metadata of one partition, as far as certificates and configuration tell of their
 /// bundles.
@@ -55,8 +56,7 @@ extension AppHashNames.Name {
     init?(_ message: KafkaMessageView) {
         guard let key = try? RecordKey(parsing: message.key) else { return nil }
         bundleID = key.bundleID
-        let type = RecordContentType(header: message.header(RecordContentType.headerName))
-        let request = try? RequestDecoding.decode(PushSendRequest.self, from: message.value, as: type)
+        let request = try? RequestDecoding.decode(PushSendRequest.self, from: message.value, as: message.contentType)
         environment = request?.environment ?? ""
     }
 }

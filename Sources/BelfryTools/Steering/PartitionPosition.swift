@@ -2,6 +2,7 @@ import BelfrySupport
 import KafkaClient
 import PipelineCore
 import PushSchemas
+import PushTopics
 
 /// Position of the workers' group in one partition of push.requests. It knows the topics that are behind.
 public struct PartitionPosition: Equatable, Sendable {
@@ -238,7 +239,7 @@ extension PartitionPosition.FirstRecord {
     init(_ message: KafkaMessageView) {
         offset = message.offset
         publishedAt = message.timestampMilliseconds
-        let type = RecordContentType(header: message.header(RecordContentType.headerName))
+        let type = message.contentType
         requestID = (try? RequestDecoding.decode(PushSendRequest.self, from: message.value, as: type))?.requestID ?? ""
     }
 

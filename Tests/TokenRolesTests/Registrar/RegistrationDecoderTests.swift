@@ -44,9 +44,20 @@ import TokenState
             TestRecord(key: Self.key, value: try registration()),
             TestRecord(key: Self.key, value: try registration { $0.kind = .register }),
             TestRecord(key: Self.key, value: Array(json.utf8), headers: [header]),
+            // As Spring writes it, and as CloudEvents' binary mode does.
+            TestRecord(
+                key: Self.key,
+                value: Array(json.utf8),
+                headers: [("contentType", Array(#""application/json""#.utf8))]
+            ),
+            TestRecord(
+                key: Self.key,
+                value: Array(json.utf8),
+                headers: [("ce_specversion", Array("1.0".utf8)), ("ce_id", [0x31]), header]
+            ),
         ]
         try withConsumed(records) { messages in
-            #expect(messages.count == 3)
+            #expect(messages.count == 5)
             for message in messages {
                 let changes = try decoder.changes(for: message)
                 #expect(changes == [change(.register(at: 1_400_000_000, Self.texts))])
