@@ -89,14 +89,28 @@ public struct RecordKeyView {
                 "a bundle ID of \(bytes.count) bytes; at most \(bundleIDLimitBytes) are allowed"
             )
         }
-        for byte in bytes where !isBundleIDCharacter(byte) {
-            guard isValidUTF8(bytes) else { return RecordError(.keyNotUTF8, "the key is not UTF-8") }
-            return RecordError(
-                .bundleInvalid,
-                "the bundle ID has a character other than letters, digits, '.', '-' and '_'"
-            )
+        guard let place = bytes.firstIndex(where: { !isBundleIDCharacter($0) }) else { return nil }
+        guard isValidUTF8(bytes) else { return RecordError(.keyNotUTF8, "the key is not UTF-8") }
+        return RecordError(
+            .bundleInvalid,
+            "the bundle ID has a character other than letters, digits, '.', '-' and '_': "
+                + "\(name(of: bytes[place])) at byte \(place)"
+        )
+    }
+
+    /// The name of a character that does not belong into a key, for people.
+    ///
+    /// None is passed over, not even a serializer's quotation marks or a line end: the key with them lies in another
+    /// partition than the plain one, and taken for the same it would break the order of a token's requests. [ours]
+    private static func name(of byte: UInt8) -> String {
+        switch byte {
+        case UInt8(ascii: "\""): "a quotation mark"
+        case UInt8(ascii: " "): "a space"
+        case UInt8(ascii: "\n"), UInt8(ascii: "\r"): "a line end"
+        case 0x21..<0x7F: "'\(Character(UnicodeScalar(byte)))'"
+        case 0x80...: "one that is not ASCII"
+        default: "a control character"
         }
-        return nil
     }
 
     private static func isBundleIDCharacter(_ byte: UInt8) -> Bool {
@@ -115,7 +129,9 @@ public struct RecordKeyView {
         let isCanonical = digits.first != UInt8(ascii: "0") || digits.count == 1
         guard (1...10).contains(digits.count), isCanonical else { throw shardError }
         for byte in digits {
-            guard byte >= UInt8(ascii: "0"), byte <= UInt8(ascii: "9") else { throw shardError }
+            guard byte >= UInt8(ascii: "0"), byte <= UInt8(ascii: "9") else {
+                throw RecordError(.shardInvalid, "\(shardError.message); it has \(name(of: byte))")
+            }
             shard = shard * 10 + UInt64(byte - UInt8(ascii: "0"))
         }
         guard let shard = UInt32(exactly: shard) else { throw shardError }

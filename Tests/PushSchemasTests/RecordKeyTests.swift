@@ -39,6 +39,20 @@ struct RecordKeyTests {
         #expect(parseFault(Array(text.utf8)) == fault)
     }
 
+    @Test(
+        "A key as serializers and shells may write it is another key: it is refused, and the character is named",
+        arguments: [
+            (#""com.example.news""#, "a quotation mark at byte 0"), ("com.example.news\n", "a line end at byte 16"),
+            ("com.example.news ", "a space at byte 16"), (" com.example.news", "a space at byte 0"),
+            ("com.example.news#3\n", "it has a line end"), (#"com.example.news#3""#, "it has a quotation mark"),
+            ("com/example", "'/' at byte 3"), ("com.exämple", "one that is not ASCII at byte 6"),
+            ("\u{0}com", "a control character at byte 0"),
+        ]
+    )
+    func named(text: String, words: String) {
+        #expect(parseError(Array(text.utf8))?.message.hasSuffix(words) == true)
+    }
+
     @Test("A key that is not UTF-8 is told apart from a bundle ID with a foreign letter")
     func notUTF8() {
         #expect(parseFault([0x63, 0xFF, 0x6D]) == .keyNotUTF8)
@@ -88,12 +102,14 @@ struct RecordKeyTests {
         try bytes.withUnsafeBytes { try RecordKey(parsing: $0) }
     }
 
-    private func parseFault(_ bytes: [UInt8]) -> RecordFault? {
+    private func parseFault(_ bytes: [UInt8]) -> RecordFault? { parseError(bytes)?.fault }
+
+    private func parseError(_ bytes: [UInt8]) -> RecordError? {
         do {
             _ = try parse(bytes)
             return nil
         } catch {
-            return (error as? RecordError)?.fault
+            return error as? RecordError
         }
     }
 }

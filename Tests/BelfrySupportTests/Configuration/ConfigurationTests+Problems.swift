@@ -150,8 +150,8 @@ struct ConfigurationProblemTests {
             ("operations: {listen: '9464'}", "operations.listen: found \"9464\"; allowed: host:port"),
             (
                 "apps: {'a b': {}}",
-                "apps.a b: found the bundle ID has a character other than letters, digits, '.', '-' and '_'; "
-                    + "allowed: a bundle ID"
+                "apps.a b: found the bundle ID has a character other than letters, digits, '.', '-' and '_': "
+                    + "a space at byte 1; allowed: a bundle ID"
             ),
             ("apps: {a.b: {spread: 0}}", "apps.a.b.spread: found \"0\"; allowed: a whole number, 1...65536"),
             (
