@@ -41,6 +41,15 @@ package struct OutgoingRecord: Equatable, Sendable {
         value.withUnsafeBytes { (try? validator.previews(of: $0, as: contentType)) ?? [] }
     }
 
+    /// The number of its tokens, it being a request, that stand in it before: the worker sends to them once.
+    package var repeatedTokens: Int {
+        guard tokenCount > 1 else { return 0 }
+        return value.withUnsafeBytes { value in
+            guard let request = try? SendRequestView(decoding: value, as: contentType) else { return 0 }
+            return request.findRepeatedTokens().count { $0 }
+        }
+    }
+
     private var contentType: RecordContentType {
         let header = headers.first { $0.name == RecordContentType.headerName }
         return header.map { $0.value.withUnsafeBytes { RecordContentType(header: $0) } } ?? .protobuf

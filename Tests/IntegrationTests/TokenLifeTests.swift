@@ -59,8 +59,8 @@ extension IntegrationTests {
                 let strange = [UInt8](repeating: 0x5A, count: 32)
                 let good = try pipeline.tokens(of: news, first: 0, count: 400)
                 var records = Records(tokens: good)
-                let mixed = good.flatMap { [$0, strange] }
-                try kafka.deliver(try records.record(to: mixed), try records.record(to: mixed))
+                try kafka.publish(try (good + good).map { try records.record(to: [$0, strange]) })
+                try kafka.waitForOutcomes()
                 let rejected = kafka.books.count(.rejected)
                 // Each takes a connection of its own; it is believed with the second, at the next look at the clock.
                 #expect(1...100 ~= rejected)

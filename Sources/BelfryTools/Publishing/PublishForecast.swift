@@ -8,6 +8,8 @@ public struct PublishForecast: Equatable, Sendable {
     /// The Kafka topic.
     public let topic: String
     public internal(set) var tokens = 0
+    /// Of `tokens`, those that stand in their record before: the worker sends to them once.
+    public internal(set) var repeatedTokens = 0
     public internal(set) var records = 0
     /// Of keys and values.
     public internal(set) var bytes = 0
@@ -31,6 +33,7 @@ public struct PublishForecast: Equatable, Sendable {
     mutating func add(_ record: OutgoingRecord) {
         records += 1
         tokens += record.tokenCount
+        repeatedTokens += record.repeatedTokens
         bytes += record.key.utf8.count + record.value.count
         guard !partitions.isEmpty else { return }
         let partition = KafkaPartitioner.murmur2Partition(key: record.key, count: Int32(partitions.count))
@@ -50,6 +53,7 @@ public struct PublishForecast: Equatable, Sendable {
         var line = JSONLine()
         line.append("topic", topic)
         line.append("tokens", tokens)
+        line.append("repeated_tokens", repeatedTokens)
         line.append("records", records)
         line.append("bytes", bytes)
         if let partitionsUnknown {
@@ -81,6 +85,9 @@ public struct PublishForecast: Equatable, Sendable {
     public var text: String {
         let size = "\(counted(records, "record")), \(counted(bytes, "byte"))"
         var lines = ["dry run: \(counted(tokens, "token")) in \(size), for \(topic); nothing was published"]
+        if repeatedTokens > 0 {
+            lines.append("\(counted(repeatedTokens, "token")) repeated in the same record, to be sent to once")
+        }
         for payload in payloads {
             let name = payload.language.map { "payload, \($0)" } ?? "payload"
             let size = "\(counted(payload.bytes.count, "byte")) of \(payload.limitBytes)"

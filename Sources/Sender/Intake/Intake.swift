@@ -270,6 +270,7 @@ final class Intake {
         let mayBeDone = mayBeDone(feed)
         let rendered = prepared.records.last?.rendered
         let looksAtTexts = topic.sensitiveData == .refuse && request.hasOverrides
+        let repeated = request.findRepeatedTokens()
         var faults = TokenFaults()
         for index in 0..<request.tokenCount {
             let position = UInt32(truncatingIfNeeded: index)
@@ -280,6 +281,10 @@ final class Intake {
                 faults.add(fault.reason, fault.refusal, at: position)
             } else if looksAtTexts, let fault = topic.sensitiveData.fault(of: view) {
                 faults.add(fault, at: position)
+            } else if !repeated.isEmpty, repeated[index] {
+                ended += 1
+                let reference = NotificationReference(assignment: feed.number, record: record, token: position)
+                outcomes.settle(reference, .duplicate)
             } else {
                 prepared.append(token: view.bytes, checksum: checksum, position: position)
                 rendered?.append(view.overrides)

@@ -92,6 +92,22 @@ import Testing
         #expect(forecast.json.hasSuffix(#""faults":[]}"#))
     }
 
+    @Test("A dry run counts the tokens that their record has before, and is silent if there are none")
+    func repeatedTokens() throws {
+        var forecast = PublishForecast(topic: "t", partitions: .success(1))
+        for tokens in [[1, 2], [1, 1, 2, 1]] as [[UInt8]] {
+            #expect(!forecast.text.contains("repeated"))
+            let value: [UInt8] = try PushSendRequest.with { request in
+                request.payloadJson = "{}"
+                request.tokens = tokens.map { token in .with { $0.hex = String(repeating: "0\(token)", count: 32) } }
+            }.serializedBytes()
+            forecast.add(OutgoingRecord(key: "a.b", value: value, headers: [], tokenCount: tokens.count))
+        }
+        #expect(forecast.tokens == 6 && forecast.repeatedTokens == 2)
+        #expect(forecast.text.contains("\n2 tokens repeated in the same record, to be sent to once\n"))
+        #expect(forecast.json.contains(#""tokens":6,"repeated_tokens":2,"records":2"#))
+    }
+
     @Test("Without brokers a dry run says that the partitions are not known, and why")
     func forecastAlone() {
         let forecast = PublishForecast(topic: "t", partitions: .failure(.kafka("broker x unreachable")))

@@ -1,4 +1,6 @@
+import Foundation
 import PipelineCore
+import PushSchemas
 import Testing
 
 @testable import KafkaClient
@@ -16,11 +18,16 @@ struct LiveReaderTests {
         let bench = Bench()
         defer { bench.shard.leave() }
         bench.assign(0)
-        let tokens = [UInt8](repeating: 7, count: ShardLimits.notificationsPerBatch / 2 + 1)
-        try bench.bring((Bench.news, tokens), (Bench.news, tokens), (Bench.news, tokens))
+        let tokens = UInt32(ShardLimits.notificationsPerBatch / 2 + 1)
+        let request = PushSendRequest.with { request in
+            for number in 0..<tokens {
+                request.packedTokens += withUnsafeBytes(of: number.bigEndian) { Data($0) } + Data(count: 28)
+            }
+        }
+        try bench.bring([(Bench.news, request), (Bench.news, request), (Bench.news, request)])
         bench.wait(milliseconds: 2000)
         #expect(!bench.shard.stages.live.hasLeftovers)
-        #expect(bench.gateway.accepted(of: Bench.news).count == 3 * tokens.count)
+        #expect(bench.gateway.accepted(of: Bench.news).count == 3 * Int(tokens))
         #expect(bench.committed()?.offset == 3 && bench.committed()?.metadata == "3;")
     }
 

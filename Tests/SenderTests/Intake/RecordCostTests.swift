@@ -76,8 +76,12 @@ struct RecordCostTests {
         #expect(bench.shard.stages.gateway.sent == most)
         // More tokens than a turn looks at.
         var request = Self.request
-        let values = request.tokens[0]
-        request.tokens = .init(repeating: values, count: ShardLimits.routedPerTurn / ShardLimits.workOfChoice + 1000)
+        request.tokens = (0..<ShardLimits.routedPerTurn / ShardLimits.workOfChoice + 1000).map { number in
+            .with {
+                $0.raw = Self.token(number)
+                $0.badge = 0
+            }
+        }
         let other = Bench { $0.outcomes = .none }
         defer { other.shard.leave() }
         other.assign(0)

@@ -203,7 +203,7 @@ struct StructuredContentTests {
             try IntakeBench().take { request in
                 request.notification.alert.body = "Hi"
                 request.packedTokens = Data()
-                request.tokens = [Self.token(1, badge: 5), Self.token(1), Self.token(2), Self.token(1, badge: 5)]
+                request.tokens = [Self.token(1, badge: 5), Self.token(1), Self.token(2), Self.token(1, badge: 6)]
             }
         )
         #expect(portions(batch) == [[2], [0], [1], [3]])

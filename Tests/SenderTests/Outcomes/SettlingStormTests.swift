@@ -26,8 +26,12 @@ struct SettlingStormTests {
         }
         bench.gateway.silent = [Bench.news]
         bench.assign(0)
+        let request = PushSendRequest.with { request in
+            for number in 0..<tokens {
+                request.packedTokens += withUnsafeBytes(of: number.bigEndian) { Data($0) } + Data(count: 28)
+            }
+        }
         for _ in 0..<records {
-            let request = PushSendRequest.with { $0.packedTokens = Data(repeating: 7, count: Int(tokens) * 32) }
             try bench.bring([(Bench.news, request)])
             bench.wait(milliseconds: 40)
         }

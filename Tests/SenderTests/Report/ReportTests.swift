@@ -86,7 +86,9 @@ struct ReportTests {
         bench.assign(0)
         try bench.bring([
             request(.summary, []) { request in
-                request.packedTokens = Data((0..<300).flatMap { Array(repeating: UInt8($0 % 256), count: 32) })
+                for number in 0..<300 {
+                    request.packedTokens += Data([UInt8(number % 256), UInt8(number / 256)]) + Data(count: 30)
+                }
             }
         ])
         bench.wait(milliseconds: 3000)
