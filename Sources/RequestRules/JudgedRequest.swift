@@ -13,6 +13,9 @@ package struct JudgedRequest: Sendable {
     /// The longest payload.
     package let limitBytes: Int
 
+    /// The rule for `aps` in payloads. An inferred push type follows from what stands in it.
+    package var aps: ApsRule { namedPushType?.aps ?? .required }
+
     /// No initializer: its parameter would be copied.
     ///
     /// - Parameter payload: of the topic.
@@ -55,7 +58,15 @@ package struct JudgedRequest: Sendable {
         of request: SendRequestView,
         template: NotificationTemplate? = nil
     ) throws(RecordRefusal) -> StructuredContent? {
-        request.isStructured ? try StructuredContent(of: request, namedPushType, template: template) : nil
+        guard request.isStructured else { return nil }
+        guard aps != .forbidden else {
+            throw RecordRefusal(
+                reason: "notification-invalid",
+                detail: "'notification' makes a payload with \"aps\", which the push type "
+                    + "\(namedPushType?.rawValue ?? "") has not; allowed: 'payload' or 'payload_json'"
+            )
+        }
+        return try StructuredContent(of: request, namedPushType, template: template)
     }
 }
 

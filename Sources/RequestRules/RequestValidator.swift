@@ -70,7 +70,7 @@ package struct RequestValidator: Sendable, Equatable {
         let key = try RecordRefusal.of { () throws(RecordError) in try RecordKeyView(parsing: key) }
         let judged = try JudgedRequest.judge(request, over: transport, payload)
         guard let content = try judged.notification(of: request) else {
-            let payload = try stripped(request.payload, limitBytes: judged.limitBytes)
+            let payload = try stripped(request.payload, judged)
             try payload.span.withUnsafeBytes { bytes throws(RecordRefusal) in
                 _ = try judged.terms(priority: request.priority, of: bytes)
                 _ = try sensitiveData.judge(request, payload: bytes)
@@ -87,10 +87,10 @@ package struct RequestValidator: Sendable, Equatable {
 
     private func stripped(
         _ payload: UnsafeRawBufferPointer,
-        limitBytes: Int
+        _ judged: JudgedRequest
     ) throws(RecordRefusal) -> [UInt8] {
         do throws(PayloadError) {
-            return try PayloadScanner.stripped(Array(payload), limitBytes: limitBytes)
+            return try PayloadScanner.stripped(Array(payload), limitBytes: judged.limitBytes, aps: judged.aps)
         } catch {
             throw RecordRefusal(error)
         }

@@ -73,6 +73,42 @@ struct RequestValidatorTests {
         #expect(faults(value: large).map(\.description) == [words])
     }
 
+    @Test(
+        "A named push type decides whether a payload has aps",
+        arguments: [
+            ("mdm", #"{"mdm":"x"}"#, true), ("mdm", #"{"mdm":"x","aps":{}}"#, false), ("background", "{}", true),
+            ("fileprovider", #"{"container-identifier":"c","domain":"d"}"#, true), ("voip", #"{"call":1}"#, true),
+            ("complication", #"{"n":1}"#, true), ("location", "{}", true), ("pushtotalk", #"{"speaker":"A"}"#, true),
+            ("pushtotalk", #"{"aps":{}}"#, true), ("pushtotalk", #"{"aps":1}"#, false), ("alert", "{}", false),
+            ("liveactivity", "{}", false), ("widgets", "{}", false), ("controls", "{}", false), ("", "{}", false),
+            ("", #"{"mdm":"x"}"#, false),
+        ]
+    )
+    func aps(pushType: String, payload: String, isRight: Bool) throws {
+        func reasons(_ validator: RequestValidator) throws -> [String] {
+            try faults(validator) { request in
+                request.pushType = pushType
+                request.payload = Data(payload.utf8)
+            }.map(\.refusal.reason)
+        }
+        #expect(try reasons(validator) == (isRight ? [] : ["payload-invalid"]))
+        // The binary interface knows no push types.
+        var binary = validator
+        binary.transport = .binary
+        #expect(try reasons(binary).isEmpty == payload.contains(#""aps":{}"#))
+    }
+
+    @Test("A notification in parts has aps, and none can be made for mdm")
+    func notificationWithoutAps() throws {
+        for (pushType, reasons) in [("mdm", ["notification-invalid"]), ("voip", [])] as [(String, [String])] {
+            let found = try faults { request in
+                request.pushType = pushType
+                request.notification.alert.body = "Hi"
+            }
+            #expect(found.map(\.refusal.reason) == reasons)
+        }
+    }
+
     @Test("JSON under no header is told with its cure")
     func cure() throws {
         let found = faults(value: Array(try request { _ in }.jsonString().utf8))

@@ -29,7 +29,8 @@ struct PayloadPass {
     /// The lowest bit is the innermost container: 1 = object.
     private var containers: UInt64 = 0
     private var depth = 0
-    private var hasAps = false
+    /// Offset of the key `aps`; -1 if there is none.
+    private var apsOffset = -1
 
     init(input: UnsafeRawPointer, count: Int, output: UnsafeMutableRawPointer, limitBytes: Int) {
         self.input = input
@@ -39,7 +40,7 @@ struct PayloadPass {
     }
 
     /// Reads everything; afterwards ``written`` is the length of the result.
-    mutating func run() throws(PayloadError) {
+    mutating func run(_ aps: ApsRule) throws(PayloadError) {
         try openPayload()
         var expectation = Expectation.firstKeyOrEnd
         while depth > 0 {
@@ -49,7 +50,11 @@ struct PayloadPass {
         skipWhiteSpace()
         guard position == count else { throw broken(.trailingContent) }
         if runStart < end { keepRun(upTo: end) }
-        guard hasAps else { throw PayloadError(rule: .apsMissing, offset: end - 1) }
+        switch aps {
+        case .required: if apsOffset < 0 { throw PayloadError(rule: .apsMissing, offset: end - 1) }
+        case .optional: break
+        case .forbidden: if apsOffset >= 0 { throw PayloadError(rule: .apsForbidden, offset: apsOffset) }
+        }
         if written > limitBytes {
             let rule = PayloadRule.tooLarge(strippedBytes: written, limitBytes: limitBytes)
             throw PayloadError(rule: rule, offset: overLimitOffset)
@@ -120,8 +125,8 @@ extension PayloadPass {
         guard position < count, input.byte(at: position) == UInt8(ascii: ":") else { throw broken(.expectedColon) }
         position += 1
         if isAps {
-            if hasAps { throw PayloadError(rule: .apsDuplicate, offset: start) }
-            hasAps = true
+            guard apsOffset < 0 else { throw PayloadError(rule: .apsDuplicate, offset: start) }
+            apsOffset = start
             skipWhiteSpace()
             guard position < count, input.byte(at: position) == UInt8(ascii: "{") else { throw broken(.apsNotAnObject) }
         }

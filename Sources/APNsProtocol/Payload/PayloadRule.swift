@@ -1,4 +1,16 @@
+/// The rule for `aps` at the top of a payload. An `aps` that is there is an object, and there once.
+public enum ApsRule: Sendable, Equatable {
+    /// There is one [11].
+    case required
+    /// There may be one [later].
+    case optional
+    /// There is none [later].
+    case forbidden
+}
+
 /// The rules for a payload: strict JSON after RFC 8259, one object with an `aps` object [11], within its limit [13].
+///
+/// Over HTTP/2 the push type may have another ``ApsRule``.
 public enum PayloadRule: Hashable, Sendable {
     /// Nothing, or nothing but white space.
     case empty
@@ -37,6 +49,8 @@ public enum PayloadRule: Hashable, Sendable {
     case tooDeep
     /// There is no `aps` at the top.
     case apsMissing
+    /// There is an `aps`, and the push type has none.
+    case apsForbidden
     /// `aps` is not an object.
     case apsNotAnObject
     /// `aps` appears twice: it would be unclear which of them counts.
@@ -67,6 +81,7 @@ extension PayloadRule {
         case .invalidUTF8: "payload_invalid_utf8"
         case .tooDeep: "payload_too_deep"
         case .apsMissing: "payload_aps_missing"
+        case .apsForbidden: "payload_aps_forbidden"
         case .apsNotAnObject: "payload_aps_not_an_object"
         case .apsDuplicate: "payload_aps_duplicate"
         case .tooLarge: "payload_too_large"
@@ -96,6 +111,7 @@ extension PayloadRule: CustomStringConvertible {
         case .invalidUTF8: "a string is not valid UTF-8"
         case .tooDeep: "it is nested deeper than \(PayloadScanner.depthLimit) levels"
         case .apsMissing: "it has no \"aps\" object"
+        case .apsForbidden: "it has \"aps\", which does not belong into a payload of its push type"
         case .apsNotAnObject: "\"aps\" is not an object"
         case .apsDuplicate: "\"aps\" is there twice"
         case .tooLarge(let strippedBytes, let limitBytes):

@@ -1,6 +1,6 @@
 /// The kind of a notification: the value of `apns-push-type` [later].
 ///
-/// It decides on the topic's suffix, the payload's limit and the priorities.
+/// It decides on the topic's suffix, the payload's limit, its `aps`, and the priorities.
 public enum PushType: String, Sendable, Hashable, CaseIterable {
     /// Shows, sounds or badges.
     case alert
@@ -30,6 +30,20 @@ public enum PushType: String, Sendable, Hashable, CaseIterable {
         case .pushtotalk: ".voip-ptt"
         case .widgets: ".push-type.widgets"
         case .controls: ".push-type.controls"
+        }
+    }
+
+    /// The place of `aps` in the payload.
+    ///
+    /// Only the device misses one. So a push type without a documented form of its own may do without. [ours]
+    public var aps: ApsRule {
+        switch self {
+        // These show something, or bring it up to date, and all of that stands in it.
+        case .alert, .liveactivity, .widgets, .controls: .required
+        // `{}` wakes Wallet passes; the payloads of the others are handed to the app, or its extension, as they are.
+        case .background, .voip, .complication, .fileprovider, .location, .pushtotalk: .optional
+        // `{"mdm":"…"}`.
+        case .mdm: .forbidden
         }
     }
 

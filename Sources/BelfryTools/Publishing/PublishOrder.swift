@@ -88,7 +88,9 @@ public struct PublishOrder: Equatable, Sendable {
         var template = template
         if case .payload(let bytes) = content {
             do throws(PayloadError) {
-                template.content = .payload(try PayloadScanner.stripped(bytes, limitBytes: bytes.count))
+                // Its `aps` was judged with the push type.
+                let stripped = try PayloadScanner.stripped(bytes, limitBytes: bytes.count, aps: .optional)
+                template.content = .payload(stripped)
             } catch {
                 throw .invalidInput(["\(RecordRefusal(error))"])
             }
@@ -193,7 +195,8 @@ public struct PublishOrder: Equatable, Sendable {
             priority = priority ?? 10
         case "sensitive-data": sensitiveData = .off
         case "payload-invalid", "payload-missing", "notification-invalid":
-            content = .payload(Array(#"{"aps":{}}"#.utf8))
+            let isWithoutAps = transport != .binary && PushType(rawValue: pushType)?.aps == .forbidden
+            content = .payload(Array((isWithoutAps ? "{}" : #"{"aps":{}}"#).utf8))
             payloadRule = .byPushType
         default: return false
         }

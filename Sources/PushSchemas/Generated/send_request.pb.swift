@@ -96,9 +96,9 @@ public nonisolated struct PushSendRequest: Sendable {
   /// The notification. Exactly one of the three is set; there is no default.
   public var content: PushSendRequest.OneOf_Content? = nil
 
-  /// The payload as bytes: one JSON object in UTF-8 with an `aps` object. Insignificant white space is stripped before
-  /// the size is judged. At most 256 bytes, or `payload-limit` of environment or bundle, up to 2048; over HTTP/2 4096,
-  /// of the push type "voip" and to a channel 5120.
+  /// The payload as bytes: one JSON object in UTF-8, with an `aps` object as its push type wants it. Insignificant
+  /// white space is stripped before the size is judged. At most 256 bytes, or `payload-limit` of environment or
+  /// bundle, up to 2048; over HTTP/2 4096, of the push type "voip" and to a channel 5120.
   public var payload: Data {
     get {
       if case .payload(let v)? = content {return v}
@@ -184,9 +184,9 @@ public nonisolated struct PushSendRequest: Sendable {
 
   /// The notification. Exactly one of the three is set; there is no default.
   public nonisolated enum OneOf_Content: Equatable, Sendable {
-    /// The payload as bytes: one JSON object in UTF-8 with an `aps` object. Insignificant white space is stripped before
-    /// the size is judged. At most 256 bytes, or `payload-limit` of environment or bundle, up to 2048; over HTTP/2 4096,
-    /// of the push type "voip" and to a channel 5120.
+    /// The payload as bytes: one JSON object in UTF-8, with an `aps` object as its push type wants it. Insignificant
+    /// white space is stripped before the size is judged. At most 256 bytes, or `payload-limit` of environment or
+    /// bundle, up to 2048; over HTTP/2 4096, of the push type "voip" and to a channel 5120.
     case payload(Data)
     /// The same as text, which the JSON mapping carries without base64. Limits as of `payload`.
     case payloadJson(String)

@@ -233,7 +233,7 @@ final class Intake {
                 changesBadges: changesBadges
             )
         }
-        let (offset, bytes) = try strip(request.payload, limitBytes: judged.limitBytes, into: arena)
+        let (offset, bytes) = try strip(request.payload, judged, into: arena)
         let payload = arena[offset, bytes]
         let terms = try judged.terms(priority: request.priority, of: payload)
         return Content(
@@ -347,13 +347,14 @@ final class Intake {
     /// The payload without insignificant white space, in the batch's arena.
     private func strip(
         _ payload: UnsafeRawBufferPointer,
-        limitBytes: Int,
+        _ judged: JudgedRequest,
         into arena: PayloadArena
     ) throws(RecordRefusal) -> (offset: Int, bytes: Int) {
         do throws(PayloadError) {
             let bytes = try PayloadScanner.scan(
                 payload,
-                limitBytes: limitBytes,
+                limitBytes: judged.limitBytes,
+                aps: judged.aps,
                 into: arena.reserve(payload.count)
             )
             return (arena.commit(bytes), bytes)

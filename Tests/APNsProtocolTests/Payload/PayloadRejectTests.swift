@@ -169,14 +169,36 @@ struct RejectCase: CustomTestStringConvertible, Sendable {
         }
     }
 
+    @Test(
+        "The rule for aps decides whether it may be there; what is there is an object, and there once",
+        arguments: [
+            ("{}", .required, PayloadError(rule: .apsMissing, offset: 1)), ("{}", .optional, nil),
+            ("{}", .forbidden, nil), (#"{"mdm":"x"}"#, .forbidden, nil), (#"{"x":{"aps":{}}}"#, .forbidden, nil),
+            (#"{"aps":{}}"#, .optional, nil),
+            (#"{ "aps":{}}"#, .forbidden, PayloadError(rule: .apsForbidden, offset: 2)),
+            (#"{"aps":1}"#, .optional, PayloadError(rule: .apsNotAnObject, offset: 7)),
+            (#"{"aps":{},"aps":{}}"#, .optional, PayloadError(rule: .apsDuplicate, offset: 10)),
+        ] as [(String, ApsRule, PayloadError?)]
+    )
+    func apsRules(payload: String, rule: ApsRule, expected: PayloadError?) {
+        var found: PayloadError?
+        do throws(PayloadError) {
+            _ = try PayloadScanner.stripped(Array(payload.utf8), limitBytes: 256, aps: rule)
+        } catch {
+            found = error
+        }
+        #expect(found == expected)
+    }
+
     @Test("Every rule has a code of its own and a description")
     func codes() {
         let rules =
-            Self.tables.map(\.rule) + [.tooLarge(strippedBytes: 257, limitBytes: 256), .unexpectedEnd, .apsMissing]
+            Self.tables.map(\.rule)
+            + [.tooLarge(strippedBytes: 257, limitBytes: 256), .unexpectedEnd, .apsMissing, .apsForbidden]
         let distinct = Set(rules)
-        #expect(distinct.count == 21)
-        #expect(Set(distinct.map(\.code)).count == 21)
-        #expect(Set(distinct.map(\.description)).count == 21)
+        #expect(distinct.count == 22)
+        #expect(Set(distinct.map(\.code)).count == 22)
+        #expect(Set(distinct.map(\.description)).count == 22)
         #expect(
             PayloadError(rule: .trailingComma, offset: 17).description
                 == "payload: a comma has nothing after it, at byte 17"

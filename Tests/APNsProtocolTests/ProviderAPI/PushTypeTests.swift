@@ -22,6 +22,13 @@ import Testing
         #expect(PushType(rawValue: "\(type)") == type)
     }
 
+    @Test("Push types that are shown, or brought up to date, need aps; mdm has none")
+    func aps() {
+        let needing = PushType.allCases.filter { $0.aps == .required }
+        #expect(needing == [.alert, .liveactivity, .widgets, .controls])
+        #expect(PushType.allCases.filter { $0.aps == .forbidden } == [.mdm])
+    }
+
     @Test("A topic is the bundle ID with the suffix, and gives both back", arguments: PushType.allCases)
     func topics(type: PushType) {
         let topic = type.topic(bundle: "com.example.news")

@@ -202,6 +202,20 @@ struct OrderTests {
         #expect(faults[6] == "token 1 of 1: the token has 1 byte; allowed: 32...100")
     }
 
+    @Test("The push type's rule for aps is the order's, and a mistake in the payload is told once")
+    func withoutAps() throws {
+        var order = order(payload: #"{ "mdm": "x" }"#)
+        order.transport = .http2
+        order.payloadRule = .byPushType
+        order.pushType = "mdm"
+        #expect(try order.checked().template.content == .payload(Array(#"{"mdm":"x"}"#.utf8)))
+        order.content = .payload(Array(#"{"mdm":"x","aps":{}}"#.utf8))
+        #expect(faults(order).map { $0.hasPrefix("payload-invalid: ") } == [true])
+        order.content = .payload(Array(#"{"mdm":"x"}"#.utf8))
+        order.pushType = ""
+        #expect(faults(order).map { $0.hasPrefix("payload-invalid: ") } == [true])
+    }
+
     @Test("The payload limit is the environment's")
     func payloadLimit() throws {
         let text = String(repeating: "x", count: 256 - #"{"aps":{"alert":""}}"#.utf8.count)

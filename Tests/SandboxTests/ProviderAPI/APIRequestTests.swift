@@ -134,6 +134,16 @@ struct APIRequestTests {
         #expect(try client.reply(call)?.reason == "InvalidPushType")
     }
 
+    @Test("A payload is not judged by its push type: the service answers 200, with aps or without")
+    func payloads() throws {
+        let client = fixture.connect(APIFixture.certificate())
+        for (type, body) in [("mdm", #"{"mdm":"x"}"#), ("mdm", #"{"aps":{}}"#), ("background", "{}"), ("alert", "{}")] {
+            var call = fixture.request().with(["apns-push-type": type, "apns-priority": "5"])
+            call.body = Array(body.utf8)
+            #expect(try client.reply(call)?.status == 200)
+        }
+    }
+
     @Test("A background notification has priority 5, others have the priorities that the service knows")
     func priorities() throws {
         let client = fixture.connect(APIFixture.certificate())

@@ -25,7 +25,11 @@ struct NotificationContentTests {
         #expect(try bench.content { _ in }.pushType == .alert)
         #expect(try bench.content { $0.payload = Self.background }.pushType == .background)
         for pushType in PushType.allCases {
-            #expect(try bench.content { $0.pushType = pushType.rawValue }.pushType == pushType)
+            let content = try bench.content {
+                $0.pushType = pushType.rawValue
+                if pushType == .mdm { $0.payload = Data(#"{"mdm":"1"}"#.utf8) }
+            }
+            #expect(content.pushType == pushType)
         }
     }
 

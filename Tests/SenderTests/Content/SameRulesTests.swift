@@ -84,6 +84,14 @@ struct SameRulesTests {
                 request.pushType = "background"
                 request.priority = 10
             },
+            pushType("mdm", #"{"mdm":"x"}"#),
+            pushType("mdm", #"{"mdm":"x","aps":{}}"#),
+            pushType("background", "{}"),
+            pushType("controls", "{}"),
+            { request in
+                request.notification.alert.body = "Hi"
+                request.pushType = "mdm"
+            },
             { $0.priority = 1 },
             { $0.collapseID = " x" },
             { $0.collapseID = String(repeating: "x", count: 65) },
@@ -124,6 +132,13 @@ struct SameRulesTests {
                 request.priority = 1
             },
         ]
+    }
+
+    private static func pushType(_ name: String, _ payload: String) -> Fill {
+        { request in
+            request.pushType = name
+            request.payload = Data(payload.utf8)
+        }
     }
 
     private static func payload(_ bytes: Int) -> Data {
