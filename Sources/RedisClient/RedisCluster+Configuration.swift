@@ -5,11 +5,12 @@ extension RedisCluster {
     public struct Configuration: Sendable {
         /// The kind of the seeds.
         public enum Kind: Sendable {
-            /// The first seed decides: a server that has no cluster support, or does not tell, is a single server.
+            /// The first seed decides: a server that has no cluster support, or does not tell, is a single server. It
+            /// has to be a master.
             case detect
             /// Nodes of a cluster.
             case cluster
-            /// The first seed is a single server; it is not asked.
+            /// The first seed is a single server, which has to be a master; it is not asked for a map.
             case single
         }
 
@@ -26,6 +27,8 @@ extension RedisCluster {
         public var refreshTimeout = TimeAmount.seconds(2)
         /// The wait before the next question for the map. `attempt` counts the failures in a row, from 1 on.
         public var refreshDelay: @Sendable (_ attempt: Int) -> TimeAmount = RedisCluster.refreshDelay
+        /// Time between two looks at the role of a single server, which has to be a master.
+        public var roleInterval = TimeAmount.seconds(5)
         /// Most redirections that one command follows in a row, before it waits.
         public var redirectionLimit = 8
         /// The chance in the waits of commands that no node could run. Called on the event loop.

@@ -41,11 +41,20 @@ extension RedisCluster {
             writer.argument("SLOTS")
         } _: { [weak self] result in
             guard let self, !isClosed, refresh.isAwaiting(question) else { return }
-            takeMap(result, from: connection.configuration.endpoint.node)
+            takeMap(result, from: connection)
         }
     }
 
-    private func takeMap(_ result: Result<RedisReply, RedisError>, from node: RedisAddress) {
+    private func takeMap(_ result: Result<RedisReply, RedisError>, from connection: RedisConnection) {
+        let node = connection.configuration.endpoint.node
+        if isOfSingleServer(result), !connection.demandsMaster {
+            watchRole()
+            // A master is asked once more, when it has told that it is one.
+            if connection.demandMaster() {
+                asked = node
+                return
+            }
+        }
         do {
             adopt(try ranges(in: result, from: node))
             refresh.succeeded(isSettled: isReady, now: .now())
@@ -60,14 +69,16 @@ extension RedisCluster {
         in result: Result<RedisReply, RedisError>,
         from node: RedisAddress
     ) throws -> [ClusterTopology.Range] {
-        do {
-            return try ClusterTopology.Range.read(result.get(), asked: node)
-        } catch RedisError.server(let prefix, _)
-            where configuration.kind == .detect && configuration.seeds.count == 1 && ["ERR", "NOPERM"].contains(prefix)
-        {
-            // No support for clusters, no such command, or none for this user.
-            return [.all(node)]
-        }
+        if isOfSingleServer(result) { return [.all(node)] }
+        return try ClusterTopology.Range.read(result.get(), asked: node)
+    }
+
+    /// The server has no support for clusters or no such command, or the user has no right to it.
+    private func isOfSingleServer(_ result: Result<RedisReply, RedisError>) -> Bool {
+        guard configuration.kind == .detect, configuration.seeds.count == 1,
+            case .failure(.server(let prefix, _)) = result
+        else { return false }
+        return ["ERR", "NOPERM"].contains(prefix)
     }
 
     // MARK: Using the map
@@ -102,6 +113,7 @@ extension RedisCluster {
         )
         nodes[node] = connection
         connection.onRefusal = { [unowned self] in refused($0, $1, $2, $3) }
+        connection.onKept = { [unowned self] in detours += 1 }
         connection.onStateChange = { [unowned self, unowned connection] in changed($0, of: connection) }
         connection.start()
         return connection

@@ -13,6 +13,9 @@ import NIOPosix
 /// A command that a node refuses for the moment (a slot that moves, a replica that takes over) is sent again for the
 /// command time-out, then it fails with the server's error; see ``ClusterPatience``.
 ///
+/// A single server has to be a master. One that is a replica, or becomes one, is given up, and its name is connected to
+/// again, behind which another server may be by then. What it refused as a replica goes there, in the order sent.
+///
 /// Bound to one event loop: create it there, call everything there, all callbacks come there. Not Sendable. The owner
 /// must ``close()`` it.
 ///
@@ -30,8 +33,8 @@ public final class RedisCluster {
     /// Called when another set of masters is known, and when the connection to one of them is made (again).
     public var onMasters: (() -> Void)?
 
-    /// Commands so far that were redirected or had to wait. While it does not change, the commands of a slot run in the
-    /// order sent.
+    /// Commands so far that were redirected, had to wait, or were refused by a replica. While it does not change, the
+    /// commands of a slot run in the order sent.
     public internal(set) var detours = 0
 
     /// The command time-out of the connections; also how long a command that nodes refuse to run is sent again.
@@ -45,6 +48,8 @@ public final class RedisCluster {
     var retired: [RedisConnection] = []
     var refresh: ClusterRefresh
     var refreshTimer: Scheduled<Void>?
+    /// Until the next look at the role of a single server.
+    var roleTimer: Scheduled<Void>?
     /// The node to ask for the map once its connection is made.
     var asked: RedisAddress?
     var parked: ParkedCommands
@@ -93,7 +98,10 @@ public final class RedisCluster {
         eventLoop.preconditionInEventLoop()
         guard !isClosed, nodes.isEmpty else { return }
         if configuration.kind == .single {
-            adopt([.all(configuration.seeds[0].node)])
+            let node = configuration.seeds[0].node
+            connection(to: node).demandMaster()
+            watchRole()
+            adopt([.all(node)])
         } else {
             turnRefresh()
         }
@@ -183,6 +191,8 @@ public final class RedisCluster {
         isClosed = true
         refreshTimer?.cancel()
         refreshTimer = nil
+        roleTimer?.cancel()
+        roleTimer = nil
         parkedTimer?.task.cancel()
         parkedTimer = nil
         let connections = nodes.sorted { $0.key < $1.key }.map(\.value) + retired

@@ -38,10 +38,14 @@ public final class RedisConnection {
     var onRefusal: ((ClusterRefusal, ByteBuffer, Pending, RedisError) -> Void)? {
         didSet { keepsSent = onRefusal != nil }
     }
+    /// Set by a cluster. Called for each command that is kept: it may run after some that were sent behind it.
+    var onKept: (() -> Void)?
     /// `onRefusal` is set. Checked for every reply, where a check of the closure itself would cost more.
     private var keepsSent = false
     /// The bytes of sent commands, for ``onRefusal``.
     private var sent = SentBytes()
+    /// Commands that the present server refused as a replica, kept for the next one.
+    private var kept = ByteBuffer()
 
     private var machine: Machine
     /// The waiting commands, encoded. A command is appended in place; a flush hands the whole buffer over.
@@ -65,7 +69,7 @@ public final class RedisConnection {
         self.eventLoop = eventLoop
         machine = Machine(
             settings: .init(
-                handshake: Self.handshake(configuration),
+                handshake: configuration.handshake,
                 commandTimeout: configuration.commandTimeout,
                 handshakeTimeout: configuration.connectTimeout,
                 waitingLimitCommands: configuration.waitingLimitCommands,
@@ -92,6 +96,27 @@ public final class RedisConnection {
     public func start() {
         eventLoop.preconditionInEventLoop()
         if machine.start() { connect() }
+    }
+
+    /// The server has to be a master; see ``demandMaster()``.
+    var demandsMaster: Bool { machine.demandsMaster }
+
+    /// From now on a server that is a replica is given up, at the login and whenever it refuses a command as such. What
+    /// it refused goes to the next server in the order sent. For a connection of a cluster, which keeps what it sent.
+    ///
+    /// - Returns: true: the present server is asked for its role, and nothing flows until it has answered.
+    @discardableResult
+    func demandMaster() -> Bool {
+        precondition(keepsSent, "a connection without a cluster keeps no command")
+        let steps = machine.demandMaster(now: .now())
+        guard !steps.isEmpty, let handler else { return false }
+        shakeHands(steps, on: handler)
+        return true
+    }
+
+    /// The reply that just came tells that the server is a replica. Called by its completion.
+    func foundReplica() {
+        machine.foundReplica()
     }
 
     /// Sends a command.
@@ -199,6 +224,7 @@ public final class RedisConnection {
 
     /// Takes back commands not handed to the channel, in their order: they have definitely not run.
     func takeWaiting() -> [(command: ByteBuffer, Pending)] {
+        restoreKept()
         let taken = machine.takeWaiting().map { pending, byteCount in
             guard let command = outgoing.buffer.readSlice(length: byteCount) else {
                 preconditionFailure("a size without bytes")
@@ -213,14 +239,6 @@ public final class RedisConnection {
 // MARK: - Connecting
 
 extension RedisConnection {
-    private static func handshake(_ configuration: Configuration) -> [Machine.HandshakeStep] {
-        var steps: [Machine.HandshakeStep] = []
-        if configuration.endpoint.password != nil { steps.append(.authenticate) }
-        if configuration.endpoint.database != 0 { steps.append(.select) }
-        if configuration.clientName != nil { steps.append(.setName) }
-        return steps + [.ping]
-    }
-
     private func connect() {
         let connection = NIOLoopBound(self, eventLoop: eventLoop)
         let configureChannel = configuration.configureChannel
@@ -247,36 +265,15 @@ extension RedisConnection {
         switch machine.connected(now: .now()) {
         case .close:
             handler.close()
-        case .shakeHands:
+        case .shakeHands(let steps):
             self.handler = handler
-            handler.send(encodedHandshake())
-            armTimer()
+            shakeHands(steps, on: handler)
         }
     }
 
-    private func encodedHandshake() -> ByteBuffer {
-        let endpoint = configuration.endpoint
-        var buffer = ByteBuffer()
-        for step in Self.handshake(configuration) {
-            var writer = RedisCommandWriter(buffer: buffer.takeBytes())
-            switch step {
-            case .authenticate:
-                writer.command("AUTH", argumentCount: endpoint.user == nil ? 1 : 2)
-                if let user = endpoint.user { writer.argument(user) }
-                writer.argument(endpoint.password ?? "")
-            case .select:
-                writer.command("SELECT", argumentCount: 1)
-                writer.argument(endpoint.database)
-            case .setName:
-                writer.command("CLIENT", argumentCount: 2)
-                writer.argument("SETNAME")
-                writer.argument(configuration.clientName ?? "")
-            case .ping:
-                writer.command("PING", argumentCount: 0)
-            }
-            buffer = writer.finish()
-        }
-        return buffer
+    private func shakeHands(_ steps: [Machine.HandshakeStep], on handler: RedisChannelHandler) {
+        handler.send(configuration.encoded(steps))
+        armTimer()
     }
 
     /// A channel became inactive, or reported an error that ends it.
@@ -310,10 +307,18 @@ extension RedisConnection {
         fail(loss.failed)
     }
 
+    /// Puts kept commands before all that wait, as the machine does.
+    private func restoreKept() {
+        guard kept.readableBytes > 0 else { return }
+        kept.writeImmutableBuffer(outgoing.buffer)
+        outgoing.buffer = kept.takeBytes()
+    }
+
     private func dropChannel() {
         let dropped = handler
         handler = nil
         sent.removeAll()
+        restoreKept()
         dropped?.close()
     }
 }
@@ -325,9 +330,24 @@ extension RedisConnection {
     func received(_ reply: RedisReply, on handler: RedisChannelHandler) -> Bool {
         guard handler === self.handler else { return false }
         let error = reply.error
-        switch machine.replied(error: error) {
+        carryOut(machine.replied(error: error), error, reply)
+        if let reason = machine.departed { lost(reason: reason) }
+        // Any of the callbacks may have closed the connection.
+        return handler === self.handler
+    }
+
+    private func carryOut(_ action: Machine.ReplyAction, _ error: RedisError?, _ reply: RedisReply) {
+        switch action {
         case .complete(let pending, let byteCount):
             complete(pending, byteCount, error, reply)
+        case .keep(let byteCount):
+            kept.writeImmutableBuffer(sent.firstCommand(byteCount: byteCount))
+            sent.removeFirst(byteCount: byteCount)
+            onKept?()
+        case .role:
+            carryOut(machine.toldRole(isReplica: reply.tellsReplica), nil, reply)
+        case .replica:
+            lost(reason: "the server is a replica")
         case .none:
             break
         case .ready:
@@ -336,12 +356,10 @@ extension RedisConnection {
         case .refused(_, let error) where error.isAboutTooManyClients:
             lost(reason: "the server has no room for one more client: \(error)", refusal: error)
         case .refused(let step, let error):
-            lost(reason: "the server refused \(name(of: step)): \(error)", refusal: error)
+            lost(reason: "the server refused \(configuration.name(of: step)): \(error)", refusal: error)
         case .unsolicited:
             lost(reason: "a reply to no command")
         }
-        // Any of the callbacks may have closed the connection.
-        return handler === self.handler
     }
 
     private func complete(_ pending: Pending, _ byteCount: Int, _ error: RedisError?, _ reply: RedisReply) {
@@ -357,15 +375,6 @@ extension RedisConnection {
         }
         sent.removeFirst(byteCount: byteCount)
         pending.completion(.failure(error))
-    }
-
-    private func name(of step: Machine.HandshakeStep) -> String {
-        switch step {
-        case .authenticate: "the login"
-        case .select: "database \(configuration.endpoint.database)"
-        case .setName: "the client's name"
-        case .ping: "to serve"
-        }
     }
 
     /// Sets one timer for all commands: for the oldest, and again only when it fires. A command costs no timer.
@@ -387,14 +396,5 @@ extension RedisConnection {
         // First the loss: a completion may close the connection, and no state change may be reported after that.
         if let (reason, loss) = action.loss { carryOut(loss, reason: reason) }
         fail(action.expired)
-    }
-}
-
-extension ByteBuffer {
-    /// Moves the buffer out and leaves an empty one, which costs no allocation.
-    fileprivate mutating func takeBytes() -> ByteBuffer {
-        var taken = ByteBuffer()
-        swap(&self, &taken)
-        return taken
     }
 }

@@ -10,6 +10,8 @@ import NIOCore
 /// - *in flight*: handed to the channel, so it may have run; the next reply belongs to the oldest. It never survives a
 ///   lost connection.
 ///
+/// A command that a server which has to be a master refused as a replica has not run either: it waits again, in order.
+///
 /// A command leaves through exactly one returned action, with its completion; the machine calls nothing back.
 ///
 /// `Completion` is any value that the caller wants back with the outcome.
@@ -26,23 +28,19 @@ struct RedisConnectionStateMachine<Completion> {
         var inFlightLimitCommands: Int
     }
 
-    enum HandshakeStep: Sendable, Equatable {
-        case authenticate
-        case select
-        case setName
-        /// The last step: only a server that answers it serves commands (it refuses while loading, or without a login).
-        case ping
-    }
+    typealias HandshakeStep = RedisHandshake.Step
 
     private enum State {
         /// Before the start. Next: connecting, closed.
         case idle
         /// A connection is being made. Next: handshaking, backingOff, closed.
         case connecting
-        /// Connected, the replies from `next` on are outstanding. Next: ready, backingOff, closed.
-        case handshaking(next: Int, deadline: NIODeadline)
-        /// Commands flow. Next: backingOff, closed.
+        /// Connected, the handshake is not over. Next: ready, backingOff, closed.
+        case handshaking(deadline: NIODeadline)
+        /// Commands flow. Next: handshaking, leaving, backingOff, closed.
         case ready
+        /// The server is a replica. It answers what is in flight, and is sent nothing more. Next: backingOff, closed.
+        case leaving
         /// Waiting to try again. Next: connecting, closed.
         case backingOff
         /// The owner is done. Final.
@@ -77,6 +75,13 @@ struct RedisConnectionStateMachine<Completion> {
     private var oldestFlight = Flight()
     private var laterFlights = CircularBuffer<Flight>()
     private var flushIsScheduled = false
+    /// The handshake of the present connection, or of the last.
+    private var handshake = RedisHandshake([])
+    private(set) var demandsMaster = false
+    /// Commands that the server, which is being left, refused as a replica: in front of those that wait.
+    private var returned: [Entry] = []
+    /// The reason for leaving the server, kept until a connection is lost for another.
+    private var departure: String?
     /// Failures in a row since commands last flowed.
     private var attempt = 0
     private var lastLoss = "not connected yet"
@@ -100,7 +105,7 @@ struct RedisConnectionStateMachine<Completion> {
     var nextDeadline: NIODeadline? {
         // Both parts of the queue are in the order of their deadlines: the time-out is the same for all.
         var earliest = NIODeadline.distantFuture
-        if case .handshaking(_, let deadline) = state { earliest = deadline }
+        if case .handshaking(let deadline) = state { earliest = deadline }
         if waitingCount > 0 { earliest = min(earliest, commands[offset: inFlightCount].deadline) }
         if inFlightCount > 0 { earliest = min(earliest, oldestFlight.deadline) }
         return earliest == .distantFuture ? nil : earliest
@@ -119,7 +124,7 @@ extension RedisConnectionStateMachine {
 
     enum ConnectedAction {
         /// Send the commands of the handshake.
-        case shakeHands
+        case shakeHands([HandshakeStep])
         /// The channel is not wanted any more.
         case close
     }
@@ -134,8 +139,22 @@ extension RedisConnectionStateMachine {
     mutating func connected(now: NIODeadline) -> ConnectedAction {
         // Any other state: closed in the meantime.
         guard case .connecting = state else { return .close }
-        state = .handshaking(next: 0, deadline: now + settings.handshakeTimeout)
-        return .shakeHands
+        let steps = demandsMaster ? Array(settings.handshake.dropLast()) + [.role, .ping] : settings.handshake
+        return .shakeHands(begin(steps, now: now))
+    }
+
+    private mutating func begin(_ steps: [HandshakeStep], now: NIODeadline) -> [HandshakeStep] {
+        handshake = RedisHandshake(steps)
+        state = .handshaking(deadline: now + settings.handshakeTimeout)
+        return steps
+    }
+
+    /// From now on the server has to be a master. Returns the commands to send now: the present server is asked before
+    /// it is sent anything else. Empty if there is none, or one that has commands to answer.
+    mutating func demandMaster(now: NIODeadline) -> [HandshakeStep] {
+        demandsMaster = true
+        guard case .ready = state, inFlightCount == 0 else { return [] }
+        return begin([.role, .ping], now: now)
     }
 
     /// Handles a connection that died, or could not be made. Returns nil if that was known.
@@ -159,11 +178,14 @@ extension RedisConnectionStateMachine {
 
     private mutating func lose(reason: String, _ error: (_ deadline: NIODeadline) -> RedisError) -> Loss? {
         switch state {
-        case .connecting, .handshaking, .ready:
+        case .connecting, .handshaking, .ready, .leaving:
+            if case .leaving = state {} else { departure = nil }
             state = .backingOff
             attempt += 1
             lastLoss = reason
-            return Loss(attempt: attempt, failed: takeInFlight(error))
+            let failed = takeInFlight(error)
+            putBack()
+            return Loss(attempt: attempt, failed: failed)
         case .idle, .backingOff, .closed:
             return nil
         }
@@ -213,10 +235,19 @@ extension RedisConnectionStateMachine {
 
     /// Gives up the commands that are waiting, in their order, with their sizes: they have definitely not run.
     mutating func takeWaiting() -> [(completion: Completion, byteCount: Int)] {
-        let taken = commands.dropFirst(inFlightCount).map { ($0.completion, $0.byteCount) }
+        let taken = (returned + commands.dropFirst(inFlightCount)).map { ($0.completion, $0.byteCount) }
         commands.removeLast(waitingCount)
         waitingBytes = 0
+        returned = []
         return taken
+    }
+
+    /// Lets the returned commands wait again, before all others. None is in flight.
+    private mutating func putBack() {
+        guard !returned.isEmpty else { return }
+        waitingBytes += returned.reduce(0) { $0 + $1.byteCount }
+        commands = CircularBuffer(returned + commands)
+        returned = []
     }
 
     /// Takes the oldest command in flight; nil: there is none.
@@ -250,6 +281,13 @@ extension RedisConnectionStateMachine {
     enum ReplyAction {
         /// The reply belongs to this command of `byteCount` bytes.
         case complete(Completion, byteCount: Int)
+        /// The server did not run the oldest command, of `byteCount` bytes: it is kept for the next server, behind
+        /// those kept before.
+        case keep(byteCount: Int)
+        /// The reply tells the server's role: say it by ``toldRole(isReplica:)``.
+        case role
+        /// The server is a replica, and has to be a master: drop the connection.
+        case replica
         /// The reply is one of the handshake; more are to come.
         case none
         /// The handshake is done: flush the waiting commands.
@@ -263,25 +301,55 @@ extension RedisConnectionStateMachine {
     /// A reply arrived; `error` is set for an error reply.
     mutating func replied(error: RedisError?) -> ReplyAction {
         switch state {
-        case .handshaking(let next, let deadline):
-            let step = settings.handshake[next]
-            // The name is only for people; an access list may well forbid the command. But the first answer may concern
-            // the connection instead.
-            if let error, step != .setName || error.isAboutTooManyClients { return .refused(step, error) }
-            if next + 1 < settings.handshake.count {
-                state = .handshaking(next: next + 1, deadline: deadline)
-                return .none
-            }
-            state = .ready
-            attempt = 0
-            return .ready
-        case .ready:
+        case .handshaking:
+            return follow(handshake.replied(error: error))
+        case .ready, .leaving:
             guard let entry = takeOldest() else { return .unsolicited }
-            return .complete(entry.completion, byteCount: entry.byteCount)
+            guard demandsMaster, let error, error.isOfReplica else {
+                return .complete(entry.completion, byteCount: entry.byteCount)
+            }
+            leave(because: "\(error)")
+            returned.append(entry)
+            return .keep(byteCount: entry.byteCount)
         case .idle, .connecting, .backingOff, .closed:
             // The shell hears only the channel of the present connection.
             preconditionFailure("a reply without a connection")
         }
+    }
+
+    /// The server has told its role in the handshake.
+    mutating func toldRole(isReplica: Bool) -> ReplyAction {
+        isReplica ? .replica : follow(handshake.toldMaster())
+    }
+
+    private mutating func follow(_ progress: RedisHandshake.Progress) -> ReplyAction {
+        switch progress {
+        case .more: return .none
+        case .role: return .role
+        case .refused(let step, let error): return .refused(step, error)
+        case .done:
+            state = .ready
+            // A server that does not tell its role may be the same replica again: the back-off goes on growing.
+            if handshake.isOfMaster || departure == nil { attempt = 0 }
+            return .ready
+        }
+    }
+
+    /// The server has turned out to be a replica. Nothing happens if it is being left, or is no longer there.
+    mutating func foundReplica() {
+        leave(because: "INFO tells so")
+    }
+
+    /// Set when the server that is being left has answered the last command in flight: drop the connection.
+    var departed: String? {
+        guard case .leaving = state, inFlightCount == 0 else { return nil }
+        return departure
+    }
+
+    private mutating func leave(because reason: String) {
+        guard case .ready = state else { return }
+        state = .leaving
+        departure = "the server is a replica: \(reason)"
     }
 
     struct TimerAction {
@@ -321,7 +389,7 @@ extension RedisConnectionStateMachine {
     }
 
     private func silence(now: NIODeadline) -> String? {
-        if case .handshaking(_, let deadline) = state, deadline <= now {
+        if case .handshaking(let deadline) = state, deadline <= now {
             return "no answer to the login within \(settings.handshakeTimeout.nanoseconds / 1_000_000) ms"
         }
         guard let timeout = settings.commandTimeout, inFlightCount > 0, oldestFlight.deadline <= now else {

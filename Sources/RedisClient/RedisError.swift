@@ -28,6 +28,22 @@ public enum RedisError: Error, Sendable, Equatable {
         return message.hasPrefix("max number of clients")
     }
 
+    /// The server did not run the command because it is a replica, or on its way to being one.
+    ///
+    /// A connection is made only to a server that serves. `LOADING` on it says that the server has become a replica
+    /// since, and reads what its master has sent. Refusals of a master, for want of memory, disks or replicas, are none
+    /// of these: no other server is to be had behind its name.
+    ///
+    /// Source: Redis' server.c, `processCommand`; before 7.0 a script's error stands inside of another (script.c).
+    var isOfReplica: Bool {
+        guard case .server(let prefix, let message) = self else { return false }
+        switch prefix {
+        case "READONLY", "MASTERDOWN", "LOADING": return true
+        case "ERR": return message.hasPrefix("Error running script") && message.contains("-READONLY ")
+        default: return false
+        }
+    }
+
     /// Splits the text of an error reply (`-PREFIX message`, without the dash) by the server's convention.
     static func server(text: String) -> RedisError {
         let words = text.split(separator: " ", maxSplits: 1)

@@ -8,7 +8,9 @@ import Testing
 private struct Simulation {
     private enum Fate {
         case waiting(bytes: Int)
-        case inFlight
+        case inFlight(bytes: Int)
+        /// Refused by a replica that still has others to answer.
+        case kept(bytes: Int)
         case done
     }
 
@@ -20,6 +22,7 @@ private struct Simulation {
     private(set) var replies = 0
     private(set) var losses = 0
     private(set) var expiries = 0
+    private(set) var returns = 0
     /// A channel is up, as the shell knows it.
     private var isConnected = false
 
@@ -34,6 +37,7 @@ private struct Simulation {
     }
 
     mutating func run(steps: Int) {
+        if Bool.random(using: &random) { _ = machine.demandMaster(now: now) }
         _ = machine.start()
         for _ in 0..<steps {
             step()
@@ -87,7 +91,7 @@ private struct Simulation {
                 return
             }
             byteCount -= bytes
-            fates[command] = .inFlight
+            fates[command] = .inFlight(bytes: bytes)
         }
         #expect(byteCount == 0)
     }
@@ -100,16 +104,38 @@ private struct Simulation {
     }
 
     private mutating func reply() {
-        let error: RedisError? = Int.random(in: 0..<16, using: &random) == 0 ? .server(prefix: "ERR", message: "") : nil
+        let error: RedisError? =
+            switch Int.random(in: 0..<16, using: &random) {
+            case 0: .server(prefix: "ERR", message: "")
+            case 1: .server(prefix: "READONLY", message: "")
+            default: nil
+            }
+        let oldest = oldestInFlight
         switch machine.replied(error: error) {
         case .complete(let command, _):
-            let oldest = fates.firstIndex { if case .inFlight = $0 { true } else { false } }
-            #expect(command == oldest, "a reply belongs to the oldest in flight")
+            #expect(command == oldest?.command, "a reply belongs to the oldest in flight")
             fates[command] = .done
             replies += 1
-        case .refused, .unsolicited: lose()
+        case .keep(let bytes):
+            #expect(bytes == oldest?.bytes, "a refusal belongs to the oldest in flight")
+            if let oldest { fates[oldest.command] = .kept(bytes: oldest.bytes) }
+            returns += 1
+        case .role:
+            if case .replica = machine.toldRole(isReplica: Int.random(in: 0..<4, using: &random) == 0) { lose() }
+        case .refused, .unsolicited, .replica: lose()
         case .none, .ready: break
         }
+        if machine.departed != nil {
+            #expect(machine.inFlightCount == 0, "a server that is left has answered all that it was sent")
+            lose()
+        }
+    }
+
+    private var oldestInFlight: (command: Int, bytes: Int)? {
+        for (command, fate) in fates.enumerated() {
+            if case .inFlight(let bytes) = fate { return (command, bytes) }
+        }
+        return nil
     }
 
     private mutating func connect() {
@@ -136,7 +162,10 @@ private struct Simulation {
         }
         #expect(byteCount == 0)
         if let (_, loss) = action.loss { settle(loss) }
-        if let deadline = machine.nextDeadline { #expect(deadline > now, "what is due is dealt with") }
+        // Commands that a lost replica had refused wait again, and may be due: the timer is set for that.
+        if action.loss == nil, let deadline = machine.nextDeadline {
+            #expect(deadline > now, "what is due is dealt with")
+        }
     }
 
     private mutating func settle(_ loss: TestMachine.Machine.Loss) {
@@ -144,12 +173,15 @@ private struct Simulation {
         isConnected = false
         for (command, error) in loss.failed { settle(command, by: error) }
         #expect(machine.inFlightCount == 0)
+        for (command, fate) in fates.enumerated() {
+            if case .kept(let bytes) = fate { fates[command] = .waiting(bytes: bytes) }
+        }
     }
 
     private mutating func settle(_ command: Int, by error: RedisError, atClose: Bool = false) {
         switch fates[command] {
         case .inFlight: #expect(error.mayHaveExecuted, "what was handed over may have run")
-        case .waiting: #expect(!error.mayHaveExecuted && (error == .closed) == atClose, "what waits has not run")
+        case .waiting, .kept: #expect(!error.mayHaveExecuted && (error == .closed) == atClose, "what waits has not run")
         case .done: Issue.record("command \(command) was completed twice")
         }
         fates[command] = .done
@@ -165,7 +197,7 @@ private struct Simulation {
                 waiting += 1
                 waitingBytes += bytes
             case .inFlight: inFlight += 1
-            case .done: break
+            case .kept, .done: break
             }
         }
         #expect(machine.waitingCount == waiting && machine.waitingBytes == waitingBytes)
@@ -185,16 +217,18 @@ struct RedisConnectionSimulationTests {
         simulation.run(steps: 400)
     }
 
-    @Test("The simulation gets to replies, losses and expiries")
+    @Test("The simulation gets to replies, losses, expiries and refusals of replicas")
     func covers() {
-        var counts = (replies: 0, losses: 0, expiries: 0)
-        for seed in UInt64(0)..<20 {
+        var counts = (replies: 0, losses: 0, expiries: 0, returns: 0)
+        for seed in UInt64(0)..<40 {
             var simulation = Simulation(seed: seed)
             simulation.run(steps: 400)
             counts.replies += simulation.replies
             counts.losses += simulation.losses
             counts.expiries += simulation.expiries
+            counts.returns += simulation.returns
         }
+        #expect(counts.returns > 5)
         #expect(counts.replies > 300)
         #expect(counts.losses > 100)
         #expect(counts.expiries > 10)

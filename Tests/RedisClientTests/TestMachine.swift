@@ -36,6 +36,10 @@ final class TestMachine {
 
     func start() -> Bool { machine.start() }
     func connected(now: NIODeadline) -> Machine.ConnectedAction { machine.connected(now: now) }
+    func demandMaster(now: NIODeadline = .second(0)) -> [Machine.HandshakeStep] { machine.demandMaster(now: now) }
+    func toldRole(isReplica: Bool) -> Machine.ReplyAction { machine.toldRole(isReplica: isReplica) }
+    func foundReplica() { machine.foundReplica() }
+    var departed: String? { machine.departed }
     func lost(reason: String) -> Machine.Loss? { machine.lost(reason: reason) }
     func backOffElapsed() -> Bool { machine.backOffElapsed() }
     func close() -> [Machine.Failed] { machine.close() }
@@ -54,7 +58,9 @@ final class TestMachine {
         _ = machine.start()
         _ = machine.backOffElapsed()
         _ = machine.connected(now: now)
-        for _ in 0..<5 where !machine.isReady { _ = machine.replied(error: nil) }
+        for _ in 0..<5 where !machine.isReady {
+            if case .role = machine.replied(error: nil) { _ = machine.toldRole(isReplica: false) }
+        }
         #expect(machine.isReady)
     }
 

@@ -160,13 +160,13 @@ import TokenState
         for policy in RedisDurabilityPolicy.allCases {
             let good = ["--appendonly", "yes", "--maxmemory-policy", "noeviction"]
             let lines = try await check(good, policy) { server, _ in
-                // Three sections, and again on the next connection: what was to be said of the first look has been by
-                // then.
-                try asked(server, times: 3)
+                // The role and three sections, and again on the next connection: what was to be said of the first look
+                // has been by then.
+                try asked(server, times: 4)
                 let name = try await checked(server)
                 _ = try server.command("CONFIG", "RESETSTAT")
                 _ = try server.command("CLIENT", "KILL", "ID", name)
-                try asked(server, times: 3)
+                try asked(server, times: 4)
             }
             #expect(lines.isEmpty)
         }
@@ -258,8 +258,8 @@ import TokenState
             await lines.next(Self.warning)
             let name = try await checked(server)
             _ = try server.command("CLIENT", "KILL", "ID", name)
-            // Three sections at the start, three of the same on the next connection.
-            try asked(server, times: 6)
+            // The role and three sections at the start, the same on the next connection.
+            try asked(server, times: 8)
             server.kill()
             let next = try RedisServerProcess(port: server.port)
             await lines.next(Self.warning)
