@@ -1,6 +1,7 @@
 import Foundation
 import LocalPipeline
 import PushSchemas
+import TestSupport
 import Testing
 import Workbench
 
@@ -161,6 +162,35 @@ extension IntegrationTests {
                     let samples = try await operations.metrics()
                     return lagOfBothPartitions("belfry_feedback_lag_records", samples) == 0
                         && samples["belfry_feedback_applied_total"] ?? 0 >= 5
+                }
+            }
+        }
+
+        @Test("Every role waits for Redis, and says so, while the server behind its address is a replica")
+        func replica() async throws {
+            let server = try RedisServerProcess(arguments: ["--appendonly", "yes"])
+            try await withPipeline { options in
+                options.redis = server.url()
+                options.configuration = "operations: {listen: '127.0.0.1:0'}"
+            } _: { pipeline, kafka in
+                let roles = [try pipeline.startWorker(), try pipeline.startRegistrar(), try pipeline.startHarvester()]
+                for role in roles {
+                    let operations = try OperationsClient(of: role, kafka)
+                    try await kafka.waitUntil("readiness") { try await operations.readiness().status == 200 }
+                }
+                // It answers questions as before, and refuses changes.
+                _ = try server.command("REPLICAOF", "127.0.0.1", "\(try freePort())")
+                for role in roles {
+                    let operations = try OperationsClient(of: role, kafka)
+                    try await kafka.waitUntil("readiness to go") { try await operations.readiness().status == 503 }
+                    let obstacles = try await operations.readiness().answer.obstacles
+                    #expect(obstacles.allSatisfy { $0.hasSuffix("waits for Redis") } && !obstacles.isEmpty)
+                    #expect(try await operations.metrics()["belfry_ready{dependency=\"redis\"}"] == 0)
+                }
+                _ = try server.command("REPLICAOF", "NO", "ONE")
+                for role in roles {
+                    let operations = try OperationsClient(of: role, kafka)
+                    try await kafka.waitUntil("readiness to return") { try await operations.readiness().status == 200 }
                 }
             }
         }
