@@ -31,7 +31,10 @@ extension BelfryConfiguration {
             """
         },
         Key("redis.url", \.redis.endpoints, RedisSettings.urlRule, read: readRedisURL) {
-            "a server, or nodes of one cluster to begin with: the others are found"
+            """
+            a server, or nodes of one cluster to begin with: the others are found. Behind the name of a single server \
+            another may [take over](OPERATE.md#fail-over-behind-one-name)
+            """
         },
         Key("redis.cluster", \.redis.cluster, .choice) {
             """
