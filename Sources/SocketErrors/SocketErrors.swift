@@ -4,13 +4,19 @@ import NIOPosix
 
 // Errors of sockets in words for people. NIO's own descriptions are dumps of fields, calls and numbers.
 
-/// The reason why a connection could not be made, or ended, in a few words: "cannot connect: connection refused".
+/// The reason why a connection could not be made, or ended, in a few words: "cannot connect: connection refused". Of
+/// several addresses each reason is told once.
 ///
 /// An error that is not NIO's speaks for itself.
 package func connectionProblem(_ error: any Error) -> String {
     if let error = error as? IOError { return systemText(error.errnoCode) }
     guard let error = error as? NIOConnectionError else { return "\(error)" }
-    if let first = error.connectionErrors.first { return "cannot connect: \(connectionProblem(first.error))" }
+    var problems: [String] = []
+    for failure in error.connectionErrors {
+        let problem = connectionProblem(failure.error)
+        if !problems.contains(problem) { problems.append(problem) }
+    }
+    if !problems.isEmpty { return "cannot connect: \(problems.joined(separator: ", "))" }
     let resolution = error.dnsAError ?? error.dnsAAAAError
     return "cannot resolve \"\(error.host)\"" + (resolution.map { ": \(connectionProblem($0))" } ?? "")
 }

@@ -22,6 +22,35 @@ import Testing
         #expect(connectionProblem(try #require(error)) == "cannot connect: connection refused")
     }
 
+    /// One address that refuses, twice, and one to which there is no way over TCP.
+    private struct Addresses: Resolver, Sendable {
+        let eventLoop: any EventLoop
+
+        func initiateAAAAQuery(host: String, port: Int) -> EventLoopFuture<[SocketAddress]> {
+            eventLoop.submit {
+                try ["127.0.0.1", "224.0.0.1", "127.0.0.1"].map { try SocketAddress(ipAddress: $0, port: port) }
+            }
+        }
+
+        func initiateAQuery(host: String, port: Int) -> EventLoopFuture<[SocketAddress]> {
+            eventLoop.makeSucceededFuture([])
+        }
+
+        func cancelQueries() {}
+    }
+
+    @Test("When no address of a name can be reached, each reason is told once")
+    func reasons() async throws {
+        let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
+        let error = await #expect(throws: NIOConnectionError.self) {
+            _ = try await ClientBootstrap(group: eventLoop)
+                .resolver(Addresses(eventLoop: eventLoop))
+                .connect(host: "gateway.test", port: 1).get()
+        }
+        let problem = connectionProblem(try #require(error))
+        #expect(problem == "cannot connect: connection refused, network is unreachable")
+    }
+
     @Test(
         "A port that cannot be had is told with what is the matter with it",
         arguments: [
