@@ -1,57 +1,161 @@
-import BelfrySupport
 import Glibc
 import NIOCore
 import NIOPosix
+import PipelineCore
 
-/// All addresses of all gateways of an environment, over which connections are spread ([13]).
+/// All addresses of a service that has one name or several, and the connections that are opened to them.
 ///
-/// Names are resolved on a thread of their own, when the first connection is wanted, and again after a failure or some
-/// minutes. If that fails, the former addresses stay in use. Bound to one event loop.
-final class GatewayAddresses {
+/// One attempt to connect tries the addresses in the order of `AddressOrder`. NIO's connector does so by RFC 8305: it
+/// goes on to the next address after a quarter of a second, or at once when all before have failed. The first that
+/// answers is used and the others are closed; an error says that all have failed.
+///
+/// Names are resolved on a thread of their own, when a connection is wanted, and again after a failure or half a
+/// minute. If that fails, or takes long, the former addresses stay in use. Bound to one event loop.
+package final class ServiceAddresses {
     /// An address, and the name that its certificate must have.
-    struct Place: Sendable, Equatable {
-        var gateway: HostPort
-        var address: SocketAddress
+    package struct Place: Sendable, Hashable {
+        package var name: HostPort
+        package var address: SocketAddress
     }
 
-    /// Finds the addresses of one gateway; may block.
-    typealias Resolve = @Sendable (HostPort) throws -> [SocketAddress]
-    typealias Completion = (Result<Place, any Error>) -> Void
+    /// A connection that stands, of which no byte was sent, and the place that it leads to.
+    package typealias Connected = (channel: any Channel, place: Place)
 
-    let eventLoop: any EventLoop
-    private let gateways: [HostPort]
+    /// Finds the addresses of one name; may block.
+    package typealias Resolve = @Sendable (HostPort) throws -> [SocketAddress]
+
+    package let eventLoop: any EventLoop
+    private let names: [HostPort]
+    private let memory: AddressMemory
     private let resolve: Resolve
     private var places: [Place] = []
     /// The names are resolved again after this time.
     private var staleAt = NIODeadline.uptimeNanoseconds(0)
-    private var waiting: [(turn: Int, completion: Completion)] = []
+    private var isResolving = false
+    private var waiting: [(turn: Int, completion: (Result<[Place], any Error>) -> Void)] = []
 
-    private static let longestUse = TimeAmount.minutes(5)
+    private static let longestUse = TimeAmount.seconds(30)
+    /// Addresses that are known are used when the resolver has not answered within this time. [ours]
+    private static let patience = TimeAmount.seconds(1)
 
-    init(_ gateways: [HostPort], eventLoop: any EventLoop, resolve: @escaping Resolve = GatewayAddresses.system) {
-        self.gateways = gateways
+    /// - Parameters:
+    ///   - names: of the service; one at least.
+    ///   - memory: of the addresses that did not answer.
+    package init(
+        _ names: [HostPort],
+        eventLoop: any EventLoop,
+        memory: AddressMemory = .process,
+        resolve: @escaping Resolve = ServiceAddresses.system
+    ) {
+        self.names = names
         self.eventLoop = eventLoop
+        self.memory = memory
         self.resolve = resolve
     }
 
-    /// Finds the next address in turn, modulo their number; at once if it is known.
-    func next(_ turn: Int, _ completion: @escaping Completion) {
-        if NIODeadline.now() < staleAt { return completion(.success(places[turn % places.count])) }
-        waiting.append((turn, completion))
-        if waiting.count == 1 { resolveAll() }
+    /// The names, for the log.
+    package var description: String { names.map(\.description).joined(separator: ", ") }
+
+    // MARK: Connecting
+
+    /// Makes one attempt to connect. Calls back in a later turn of the event loop.
+    ///
+    /// - Parameters:
+    ///   - bootstrap: for channels of this event loop; without handlers, which may be added in the completion.
+    ///   - turn: rises from one attempt to the next, so that connections are spread over the addresses.
+    ///   - timeout: for all addresses together, without the time that the resolver takes.
+    package func connect(
+        _ bootstrap: ClientBootstrap,
+        turn: Int,
+        timeout: TimeAmount,
+        _ completion: @escaping (Result<Connected, any Error>) -> Void
+    ) {
+        order(turn) { [self] result in
+            switch result {
+            case .success(let order): race(bootstrap, order, timeout, completion)
+            case .failure(let error): completion(.failure(error))
+            }
+        }
     }
 
-    /// A connection, or an attempt, failed.
-    func noteFailure() {
+    /// A connection, or an attempt, failed: names are resolved again before the next attempt.
+    package func noteFailure() {
         staleAt = .uptimeNanoseconds(0)
     }
 
+    /// A connection stood, but its peer did not go on: others are tried before this address.
+    package func setBack(_ place: Place) {
+        let found = places
+        note { $0.failed([place], of: found, now: $1) }
+    }
+
+    private func race(
+        _ bootstrap: ClientBootstrap,
+        _ order: [Place],
+        _ timeout: TimeAmount,
+        _ completion: @escaping (Result<Connected, any Error>) -> Void
+    ) {
+        bootstrap
+            .connectTimeout(timeout)
+            .resolver(KnownOrder(order.map(\.address), eventLoop: eventLoop))
+            .connect(host: order[0].name.host, port: order[0].name.port)
+            .assumeIsolated()
+            .whenComplete { [self] result in
+                switch result {
+                case .success(let channel):
+                    // An address such as 0.0.0.0 leads to another one.
+                    let place = order.first { $0.address == channel.remoteAddress } ?? order[0]
+                    note { $0.connected(to: place, of: order, now: $1) }
+                    // The channel becomes active for its pipeline when this has returned.
+                    eventLoop.assumeIsolated().execute {
+                        guard channel.isActive else { return completion(.failure(ChannelError.ioOnClosedChannel)) }
+                        completion(.success((channel: channel, place: place)))
+                    }
+                case .failure(let error):
+                    noteFailure(of: order, error, timeout)
+                    completion(.failure(error))
+                }
+            }
+    }
+
+    private func noteFailure(of order: [Place], _ error: any Error, _ timeout: TimeAmount) {
+        let found = places
+        if case .connectTimeout? = error as? ChannelError {
+            note { $0.timedOut(order, of: found, after: .nanoseconds(timeout.nanoseconds), now: $1) }
+        } else {
+            note { $0.failed(order, of: found, now: $1) }
+        }
+    }
+
+    private func note(_ change: (inout AddressOrder<Place>, MonotonicTime) -> Void) {
+        let now = MonotonicTime(NIODeadline.now())
+        memory.order.withLock { change(&$0, now) }
+    }
+
+    // MARK: Resolving
+
+    /// Finds the addresses that one attempt tries, in their order; at once if they are known.
+    func order(_ turn: Int, _ completion: @escaping (Result<[Place], any Error>) -> Void) {
+        if NIODeadline.now() < staleAt { return completion(.success(order(turn))) }
+        waiting.append((turn, completion))
+        if !isResolving { resolveAll() }
+        guard !places.isEmpty else { return }
+        eventLoop.assumeIsolated().scheduleTask(in: Self.patience) { [self] in answer() }
+    }
+
+    private func order(_ turn: Int) -> [Place] {
+        let found = places
+        let now = MonotonicTime(NIODeadline.now())
+        return memory.order.withLock { $0.order(of: found, turn: turn, now: now) { $0.address.protocol.rawValue } }
+    }
+
     private func resolveAll() {
-        let gateways = gateways
+        isResolving = true
+        let names = names
         let resolve = resolve
         NIOThreadPool.singleton.runIfActive(eventLoop: eventLoop) {
-            gateways.map { gateway in
-                Result { try resolve(gateway).map { Place(gateway: gateway, address: $0) } }
+            names.map { name in
+                Result { try resolve(name).map { Place(name: name, address: $0) } }
             }
         }
         .assumeIsolated()
@@ -59,8 +163,9 @@ final class GatewayAddresses {
     }
 
     private func resolved(_ results: Result<[Result<[Place], any Error>], any Error>) {
+        isResolving = false
         var found: [Place] = []
-        var failure: any Error = UnknownHost(host: gateways.map(\.host).joined(separator: ", "), reason: "no address")
+        var failure: any Error = UnknownHost(host: names.map(\.host).joined(separator: ", "), reason: "no address")
         switch results {
         case .success(let each):
             for result in each {
@@ -76,17 +181,28 @@ final class GatewayAddresses {
         }
         if !found.isEmpty { places = found }
         if !places.isEmpty { staleAt = .now() + Self.longestUse }
+        answer(failure)
+    }
+
+    /// Answers all that wait, with the addresses that are known.
+    ///
+    /// - Parameter failure: the reason if there are none.
+    private func answer(_ failure: (any Error)? = nil) {
         let waiting = waiting
         self.waiting = []
         for (turn, completion) in waiting {
-            completion(places.isEmpty ? .failure(failure) : .success(places[turn % places.count]))
+            if let failure, places.isEmpty {
+                completion(.failure(failure))
+            } else {
+                completion(.success(order(turn)))
+            }
         }
     }
 
     // MARK: The system's resolver
 
     /// All addresses of a host known to the system; an address stands for itself. Blocks.
-    static let system: Resolve = { place in
+    package static let system: Resolve = { place in
         if let address = try? SocketAddress(ipAddress: place.host, port: place.port) { return [address] }
         // Addresses of a family in which this machine has none are useless, unless there are no others.
         do {
@@ -117,12 +233,12 @@ final class GatewayAddresses {
     }
 }
 
-/// A gateway's name has no address.
-struct UnknownHost: Error, CustomStringConvertible {
+/// A name has no address.
+package struct UnknownHost: Error, CustomStringConvertible {
     let host: String
     let reason: String
 
-    var description: String { "\(host) cannot be resolved: \(reason)" }
+    package var description: String { "\(host) cannot be resolved: \(reason)" }
 }
 
 extension SocketAddress {

@@ -1,3 +1,4 @@
+import BelfrySupport
 import NIOCore
 import PipelineCore
 import ProviderCredentials
@@ -12,7 +13,7 @@ final class TLSGatewayConnectors: GatewayConnectors {
     private let missing: MissingCertificates
     private let eventLoop: any EventLoop
     /// Addresses by environment.
-    private var addresses: [String: GatewayAddresses] = [:]
+    private var addresses: [String: ServiceAddresses] = [:]
     /// Bundles whose certificate was reported as found.
     private var found: Set<CertificateStore.Name> = []
 
@@ -71,7 +72,7 @@ final class TLSGatewayConnectors: GatewayConnectors {
         guard let place = settings.environments[environment] else {
             preconditionFailure("the environment is configured")
         }
-        let shared = addresses[environment] ?? GatewayAddresses(place.gateways, eventLoop: eventLoop)
+        let shared = addresses[environment] ?? ServiceAddresses(place.gateways, eventLoop: eventLoop)
         addresses[environment] = shared
         let dialed = DialedCredential(credential, environment: environment, of: credentials)
         return GatewayDialer(

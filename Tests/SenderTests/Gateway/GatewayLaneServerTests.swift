@@ -1,4 +1,6 @@
 import APNsProtocol
+import BelfrySupport
+import NIOCore
 import PipelineCore
 import Testing
 
@@ -208,6 +210,27 @@ struct GatewayLaneServerTests {
             _ = try await gateway.peer()
             try await old.until(identifiers: [1, 2, 3])
         }
+    }
+
+    @Test("Eight dead addresses before a good one are no failure, and cost one connection of the budget with it")
+    func deadAddresses() async throws {
+        let gateway = try await ScriptedGateway(FeedbackService.PKI.shared.get())
+        try await LaneDriver.withLane(to: [gateway.port], resolve: Self.behindDead) { lane in
+            try await lane.run { $0.publish(1) }
+            let peer = try await gateway.peer()
+            try await peer.read()
+            try await peer.until(identifiers: [1])
+            let told = try await lane.told
+            #expect(told.connects == 1 && told.disconnects == 0)
+            #expect(try await lane.run(\.charged) == 1)
+        }
+        try await gateway.close()
+    }
+
+    /// The address of a gateway, behind eight at whose port no server listens.
+    private static func behindDead(_ name: HostPort) throws -> [SocketAddress] {
+        let hosts = (2...9).map { "127.0.0.\($0)" } + [name.host]
+        return try hosts.map { try SocketAddress(ipAddress: $0, port: name.port) }
     }
 
     @Test("A connection that was idle for long is closed in order; the next notification opens another")

@@ -20,6 +20,7 @@ final class LaneDriver: LaneStage {
         var resent = 0
         var answers = 0
         var connects = 0
+        var disconnects = 0
     }
 
     static let frameBytes = NotificationFrame.command2Bytes(tokenBytes: 32, payloadBytes: payload.count)
@@ -28,6 +29,8 @@ final class LaneDriver: LaneStage {
     private(set) var told = Told()
     /// The budget allows a connection.
     var mayConnect = true
+    /// Connections taken out of the budget.
+    private(set) var charged = 0
     private var lanes: BinaryLanes?
     private var lane: GatewayLane? { lanes?.ownLanes.first }
     private var published: UInt32 = 0
@@ -38,11 +41,14 @@ final class LaneDriver: LaneStage {
 
     /// Makes a lane on the loop and runs the test with it.
     ///
-    /// - Parameter timeout: for connecting, and again for the handshake.
+    /// - Parameters:
+    ///   - timeout: for connecting, and again for the handshake.
+    ///   - resolve: finds the addresses behind each port.
     static func withLane(
         to ports: [Int],
         limits: LaneLimits = LaneLimits(),
         timeout: TimeAmount = .seconds(10),
+        resolve: @escaping ServiceAddresses.Resolve = ServiceAddresses.system,
         _ test: (LaneRemote) async throws -> Void
     ) async throws {
         let gateways = ports.map { HostPort(host: "127.0.0.1", port: $0) }
@@ -68,7 +74,7 @@ final class LaneDriver: LaneStage {
             ) { _ in
                 GatewayConnector(
                     dialer: GatewayDialer(
-                        addresses: GatewayAddresses(gateways, eventLoop: eventLoop),
+                        addresses: ServiceAddresses(gateways, eventLoop: eventLoop, resolve: resolve),
                         firstTurn: 0,
                         timeout: timeout
                     ) { tls }
@@ -139,11 +145,14 @@ final class LaneDriver: LaneStage {
     var mayWrite: Bool { true }
 
     func mayConnect(_ topic: Topic, _ purpose: ConnectionBudget.Purpose, now: MonotonicTime) -> MonotonicTime? {
-        mayConnect ? nil : now + .seconds(1)
+        guard mayConnect else { return now + .seconds(1) }
+        charged += 1
+        return nil
     }
 
     func handle(_ event: TransportEvent, of topic: Topic) {
         if event == .connected { told.connects += 1 }
+        if case .disconnected = event { told.disconnects += 1 }
     }
 
     func handle(_ event: LaneEvent, of lane: GatewayLane) {

@@ -2,7 +2,7 @@ import BelfrySupport
 import NIOCore
 import TLSTransport
 
-/// Opens HTTP/2 connections for a credential: the next address in turn, TLS, and a time limit for both.
+/// Opens HTTP/2 connections for a credential, see ``GatewayDialer``.
 ///
 /// Bound to its credential's event loop.
 final class StreamConnector: StreamConnecting {

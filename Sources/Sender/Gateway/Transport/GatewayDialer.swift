@@ -14,19 +14,20 @@ protocol ConnectionOwner: AnyObject {
     func connectionEnded(attempt: Int, error: (any Error)?)
 }
 
-/// Opens channels to the gateways of an environment: the next address in turn, TLS, and a time limit for both.
+/// Opens channels to the gateways of an environment: the first of their addresses that answers, TLS, and a time limit
+/// for both.
 ///
 /// Bound to one event loop.
 final class GatewayDialer {
     let eventLoop: any EventLoop
-    private let addresses: GatewayAddresses
+    private let addresses: ServiceAddresses
     /// Returns the context at the time of opening a connection; nil: there is no credential.
     private let tls: () -> TLSContext?
     private let latestEdition: () -> UInt64
     private let timeout: TimeAmount
-    /// The number of the next address. The lanes of a topic start at different ones.
+    /// The number of the next attempt, which begins with another address. The lanes of a topic start at different ones.
     private var turn: Int
-    /// The addresses of the latest attempts, for the log.
+    /// The addresses of the latest connections, for the log.
     private var names: [(attempt: Int, name: String)] = []
 
     /// Keep-alive of the kernel. Seconds without traffic before the first question, seconds between questions, and the
@@ -34,11 +35,11 @@ final class GatewayDialer {
     private static let keepAlive = (idle: 60, interval: 15, count: 4)
 
     /// - Parameters:
-    ///   - firstTurn: position of the first address to use, modulo their number.
+    ///   - firstTurn: of the first attempt, see ``ServiceAddresses/connect(_:turn:timeout:_:)``.
     ///   - timeout: for connecting, and again for the handshake.
     ///   - edition: see ``edition``.
     init(
-        addresses: GatewayAddresses,
+        addresses: ServiceAddresses,
         firstTurn: Int,
         timeout: TimeAmount,
         edition: @escaping () -> UInt64 = { 0 },
@@ -52,7 +53,7 @@ final class GatewayDialer {
         eventLoop = addresses.eventLoop
     }
 
-    /// Begins an attempt. Its owner is told if it fails; else the handler at the end of the pipeline sees the
+    /// Begins an attempt. Its owner is told later if it fails; else the handler at the end of the pipeline sees the
     /// handshake.
     ///
     /// - Parameter makeHandler: makes that handler for a connection to a gateway; called on the event loop.
@@ -61,14 +62,18 @@ final class GatewayDialer {
         attempt: Int,
         _ makeHandler: @escaping (HostPort) -> any ChannelInboundHandler
     ) {
+        guard let tls = tls() else {
+            return eventLoop.assumeIsolated().execute {
+                owner.connectionEnded(attempt: attempt, error: CertificateMissing())
+            }
+        }
         let turn = turn
         self.turn += 1
-        addresses.next(turn) { [self] result in
-            guard owner.isConnecting(attempt) else { return }
+        addresses.connect(bootstrap, turn: turn, timeout: timeout) { [self] result in
             switch result {
-            case .success(let place):
-                names = names.suffix(3) + [(attempt, "\(place.gateway) (\(place.address.ipAddress ?? "?"))")]
-                connect(owner, attempt: attempt, to: place, makeHandler)
+            case .success(let connected):
+                names = names.suffix(3) + [(attempt, Self.name(of: connected.place))]
+                begin(connected, tls, owner, attempt: attempt, makeHandler)
             case .failure(let error):
                 owner.connectionEnded(attempt: attempt, error: error)
             }
@@ -79,7 +84,11 @@ final class GatewayDialer {
     var edition: UInt64 { latestEdition() }
 
     func placeName(of attempt: Int) -> String {
-        names.last { $0.attempt == attempt }?.name ?? "nowhere"
+        names.last { $0.attempt == attempt }?.name ?? addresses.description
+    }
+
+    private static func name(of place: ServiceAddresses.Place) -> String {
+        "\(place.name) (\(place.address.ipAddress ?? "?"))"
     }
 
     /// Resolves the names again before the next attempt: they may have other addresses by now.
@@ -87,18 +96,8 @@ final class GatewayDialer {
         addresses.noteFailure()
     }
 
-    private func connect(
-        _ owner: some ConnectionOwner,
-        attempt: Int,
-        to place: GatewayAddresses.Place,
-        _ makeHandler: @escaping (HostPort) -> any ChannelInboundHandler
-    ) {
-        guard let tls = tls() else {
-            return owner.connectionEnded(attempt: attempt, error: CertificateMissing())
-        }
-        let makeHandler = NIOLoopBound(makeHandler, eventLoop: eventLoop)
+    private var bootstrap: ClientBootstrap {
         ClientBootstrap(group: eventLoop)
-            .connectTimeout(timeout)
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
             .channelOption(.socketOption(.so_keepalive), value: 1)
             .channelOption(.tcpOption(.init(rawValue: TCP_KEEPIDLE)), value: Self.keepAlive.idle)
@@ -109,33 +108,32 @@ final class GatewayDialer {
             .channelOption(.recvAllocator, value: ShardLimits.readAllocator)
             .channelOption(.maxMessagesPerRead, value: 1)
             .channelOption(.writeBufferWaterMark, value: .init(low: 256 * 1024, high: 1024 * 1024))
-            .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandlers([
-                        TLSHandler(context: tls, serverName: place.gateway.host),
-                        makeHandler.value(place.gateway),
-                    ])
-                }
-            }
-            .connect(to: place.address)
-            .assumeIsolated()
-            .whenComplete { [self] result in
-                switch result {
-                case .success(let channel): limitHandshake(of: channel, owner, attempt: attempt)
-                case .failure(let error): owner.connectionEnded(attempt: attempt, error: error)
-                }
-            }
     }
 
-    /// Limits the time of a handshake: a peer that never finishes it is a failure as well. A connection that its owner
-    /// no longer wants is closed; otherwise its socket would stay for as long as the peer likes.
-    private func limitHandshake(of channel: any Channel, _ owner: some ConnectionOwner, attempt: Int) {
-        guard owner.isConnecting(attempt) || owner.isOpen(attempt) else {
-            return channel.close(mode: .all, promise: nil)
+    /// Begins the handshake, and limits its time: a peer that never finishes it is a failure as well, and its address
+    /// is tried after others. A connection that its owner no longer wants is closed.
+    private func begin(
+        _ connected: ServiceAddresses.Connected,
+        _ tls: TLSContext,
+        _ owner: some ConnectionOwner,
+        attempt: Int,
+        _ makeHandler: (HostPort) -> any ChannelInboundHandler
+    ) {
+        let (channel, place) = connected
+        guard owner.isConnecting(attempt) else {
+            channel.close(mode: .all, promise: nil)
+            return owner.connectionEnded(attempt: attempt, error: nil)
+        }
+        do {
+            try channel.beginTLS(tls, serverName: place.name.host, makeHandler(place.name))
+        } catch {
+            return owner.connectionEnded(attempt: attempt, error: error)
         }
         // Not weak: that would slow down every count of references to the owner, which is on the way of notifications.
-        eventLoop.assumeIsolated().scheduleTask(in: timeout) {
-            if !owner.isOpen(attempt) { channel.close(mode: .all, promise: nil) }
+        eventLoop.assumeIsolated().scheduleTask(in: timeout) { [self] in
+            guard channel.isActive, !owner.isOpen(attempt) else { return }
+            addresses.setBack(place)
+            channel.close(mode: .all, promise: nil)
         }
     }
 }
