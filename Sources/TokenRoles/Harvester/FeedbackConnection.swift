@@ -44,11 +44,8 @@ final class FeedbackConnection {
 
     /// - Parameter timeout: of the connecting alone; the caller that waits for the handshake closes.
     func connect(timeout: TimeAmount) {
-        let connection = NIOLoopBound(self, eventLoop: eventLoop)
         let tls = source.tls()
-        let host = source.address.host
-        ClientBootstrap(group: eventLoop)
-            .connectTimeout(timeout)
+        let bootstrap = ClientBootstrap(group: eventLoop)
             .channelOption(.autoRead, value: true)
             .channelOption(.socketOption(.so_rcvbuf), value: SocketOptionValue(HarvestLimits.socketBufferBytes))
             .channelOption(.maxMessagesPerRead, value: 1)
@@ -56,22 +53,13 @@ final class FeedbackConnection {
                 .recvAllocator,
                 value: FixedSizeRecvByteBufferAllocator(capacity: HarvestLimits.socketReadBytes)
             )
-            .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandlers([
-                        TLSHandler(context: tls, serverName: host),
-                        FeedbackChannelHandler(connection: connection.value),
-                    ])
-                }
+        let addresses = ServiceAddresses([source.address], eventLoop: eventLoop)
+        addresses.connect(bootstrap, turn: 0, timeout: timeout) { [self] result in
+            switch result {
+            case .success(let connected): self.connected(connected.channel, tls)
+            case .failure(let error): ended(error)
             }
-            .connect(host: host, port: source.address.port)
-            .assumeIsolated()
-            .whenComplete { result in
-                switch result {
-                case .success(let channel): connection.value.connected(channel)
-                case .failure(let error): connection.value.ended(error)
-                }
-            }
+        }
     }
 
     /// Reads the socket once.
@@ -92,10 +80,17 @@ final class FeedbackConnection {
 
     // MARK: From the channel
 
-    private func connected(_ channel: any Channel) {
-        guard !hasEnded else { return }
+    private func connected(_ channel: any Channel, _ tls: TLSContext) {
+        guard !isClosed else {
+            channel.close(promise: nil)
+            return ended(nil)
+        }
         self.channel = channel
-        if isClosed { close() }
+        do {
+            try channel.beginTLS(tls, serverName: source.address.host, FeedbackChannelHandler(connection: self))
+        } catch {
+            ended(error)
+        }
     }
 
     fileprivate func handshakeCompleted(_ channel: any Channel) {
