@@ -80,24 +80,28 @@ public enum ChannelManagement {
             answered.fail(LoneRequest.Unanswered(reason: "no answer within \(patience.nanoseconds / 1_000_000_000) s"))
         }
         defer { deadline.cancel() }
-        let connecting = ClientBootstrap(group: eventLoop)
-            .connectTimeout(patience)
-            .channelOption(.allowRemoteHalfClosure, value: true)
-            .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandlers([
-                        TLSHandler(context: tls, serverName: host.host), LoneRequest(message, answered: answered),
-                    ])
-                }
+        let connecting = eventLoop.makePromise(of: (any Channel).self)
+        eventLoop.execute {
+            let bootstrap = ClientBootstrap(group: eventLoop).channelOption(.allowRemoteHalfClosure, value: true)
+            let addresses = ServiceAddresses([host], eventLoop: eventLoop)
+            addresses.connect(bootstrap, turn: 0, timeout: patience) { result in
+                connecting.completeWith(
+                    Result {
+                        let channel = try result.get().channel
+                        try channel.beginTLS(tls, serverName: host.host, LoneRequest(message, answered: answered))
+                        return channel
+                    }
+                )
             }
-            .connect(host: host.host, port: host.port)
-        connecting.whenFailure { answered.fail($0) }
+        }
+        let connected = connecting.futureResult
+        connected.whenFailure { answered.fail($0) }
         do {
             let answer = try await answered.futureResult.get()
-            try? await connecting.get().close()
+            try? await connected.get().close()
             return answer
         } catch {
-            connecting.whenSuccess { $0.close(promise: nil) }
+            connected.whenSuccess { $0.close(promise: nil) }
             throw ToolError.refused("\(host): \(connectionProblem(error))")
         }
     }
