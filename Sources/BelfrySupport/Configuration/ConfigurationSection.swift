@@ -23,7 +23,18 @@ final class ConfigurationSection {
         case .mapping(let pairs):
             for entry in pairs {
                 let name = path.isEmpty ? ConfigurationReader.presentName(of: entry.key) : entry.key
-                if entries.updateValue(entry, forKey: name) == nil { names.append(name) }
+                guard let other = entries.updateValue(entry, forKey: name) else {
+                    names.append(name)
+                    continue
+                }
+                reader.report(
+                    ConfigurationProblem(
+                        key: name,
+                        origin: reader.file.map { .file($0, line: entry.line) } ?? .absent(file: nil),
+                        found: "both \(other.key) and \(entry.key), which is the same section",
+                        allowed: "one of them"
+                    )
+                )
             }
         case nil, .empty:
             break

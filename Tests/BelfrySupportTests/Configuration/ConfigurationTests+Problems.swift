@@ -210,6 +210,14 @@ struct ConfigurationProblemTests {
         #expect(problems == ["belfry.yaml:2: \(expected)"])
     }
 
+    @Test("A section with its present and its former name is one too many")
+    func bothNames() {
+        #expect(
+            problems(in: "environments: {sandbox: {gateways: a}}\napps: {a.b: {}}\ntopics: {a.c: {}}\n")
+                == ["belfry.yaml:3: apps: found both apps and topics, which is the same section; allowed: one of them"]
+        )
+    }
+
     /// Each is the whole file.
     @Test(
         "An environment that is wrong is named the same way",
