@@ -2,9 +2,8 @@ import APNsProtocol
 
 /// The notifications that wait for the devices of one topic: one per device at most [13], in bounded memory.
 ///
-/// A ring of bytes that is written at its head and read up at its tail, and for each device four bytes that say where
-/// in the ring its notification lies. Nothing is ever moved to make room while there is some; when the head has come
-/// round to the tail, what lies there is
+/// A ring of records, and for each device four bytes that say where in the ring its notification lies. Nothing is ever
+/// moved to make room while there is some; when the head has come round to the tail, what lies there is
 /// - forgotten if it is no longer waiting, or out of date,
 /// - written again at the head if at most three quarters of the ring are really in use, so that notifications that wait
 ///   long are not pushed out by those that wait briefly,
@@ -12,8 +11,6 @@ import APNsProtocol
 ///
 /// A unit that is copied stands for at least a third of a unit that is freed in the same revolution, so copying costs
 /// a constant per notification on average.
-///
-/// The pages of the ring are the kernel's until they are first written.
 struct NotificationStore: Sendable {
     /// A waiting notification without its payload.
     struct Item: Sendable, Equatable {
@@ -42,25 +39,14 @@ struct NotificationStore: Sendable {
         var held = 0
     }
 
-    /// The granule of the ring in bytes, and the size of a record's head.
-    static let unitBytes = 16
-
     /// Number of notifications that wait.
     private(set) var count = 0
 
-    private let capacity: Int
     private let devices: Int
-    /// Empty until the first notification waits.
-    private var ring: [UInt8] = []
+    private var ring: RecordRing
     /// Position of each device's notification, in units plus one; 0 = none waits. Empty until the first one does.
     private var places: [UInt32] = []
 
-    /// The unit that is written next.
-    private var head = 0
-    /// The oldest unit.
-    private var tail = 0
-    /// Units from the tail to the head, whether anything in them is waiting or not.
-    private var used = 0
     /// Units of those that are waiting.
     private var live = 0
 
@@ -68,9 +54,9 @@ struct NotificationStore: Sendable {
     ///
     /// - Parameter limitBytes: of the ring; rounded down to whole units, at least one.
     init(devices: Int, limitBytes: Int) {
-        precondition(limitBytes > 0 && limitBytes / Self.unitBytes < UInt32.max, "a store of \(limitBytes) bytes")
+        precondition(limitBytes > 0 && limitBytes / RecordRing.unitBytes < UInt32.max, "a store of \(limitBytes) bytes")
         self.devices = devices
-        capacity = max(1, limitBytes / Self.unitBytes)
+        ring = RecordRing(limitBytes: limitBytes)
     }
 
     @inline(__always)
@@ -80,7 +66,7 @@ struct NotificationStore: Sendable {
     @inline(__always)
     func item(for device: UInt32) -> Item? {
         guard !isEmpty, places[Int(device)] > 0 else { return nil }
-        return record(at: Int(places[Int(device)]) - 1).item
+        return ring.record(at: Int(places[Int(device)]) - 1).item
     }
 
     /// Has the place of a device's notification fetched: see ``DeviceLedger/anticipate(_:)``.
@@ -93,7 +79,7 @@ struct NotificationStore: Sendable {
     @inline(__always)
     func prefetchRecord(_ device: UInt32) {
         guard Int(device) < places.count, places[Int(device)] > 0 else { return }
-        ring.prefetch((Int(places[Int(device)]) - 1) * Self.unitBytes)
+        ring.prefetch(Int(places[Int(device)]) - 1)
     }
 
     /// The payload of what waits for a device, as a copy; empty when nothing does.
@@ -111,10 +97,7 @@ struct NotificationStore: Sendable {
         _ part: (StoredRecord, UnsafeRawBufferPointer) -> UnsafeRawBufferPointer
     ) -> [UInt8] {
         guard !isEmpty, places[Int(device)] > 0 else { return [] }
-        let unit = Int(places[Int(device)]) - 1
-        return ring.withUnsafeBytes { ring in
-            Array(part(record(at: unit), UnsafeRawBufferPointer(rebasing: ring[((unit + 1) * Self.unitBytes)...])))
-        }
+        return ring.content(at: Int(places[Int(device)]) - 1, part)
     }
 
     /// Stores a notification for a device that has none waiting; traps when it has.
@@ -131,22 +114,18 @@ struct NotificationStore: Sendable {
     ) -> Outcome {
         let record = StoredRecord(item: item, payloadBytes: payload.count, collapseIDBytes: collapseID.count)
         var outcome = Outcome()
-        guard record.units <= capacity else {
+        guard record.units <= ring.capacity else {
             outcome.evicted = 1
             outcome.held = item.isHeld ? 1 : 0
             return outcome
         }
-        if ring.isEmpty {
-            ring = .unwritten(count: capacity * Self.unitBytes)
+        if !ring.isPrepared {
+            ring.prepare()
             places = .inHugePages(repeating: 0, count: devices)
         }
         precondition(places[Int(item.instance.device)] == 0, "one notification is stored per device")
         let unit = reserve(record.units, now: now, &outcome)
-        ring.withUnsafeMutableBytes { ring in
-            record.write(to: ring, at: unit * Self.unitBytes)
-            let content = UnsafeMutableRawBufferPointer(rebasing: ring[((unit + 1) * Self.unitBytes)...])
-            record.write(payload: payload, collapseID: collapseID, behind: content)
-        }
+        ring.write(record, payload: payload, collapseID: collapseID, at: unit)
         places[Int(item.instance.device)] = UInt32(unit + 1)
         live += record.units
         count += 1
@@ -157,7 +136,7 @@ struct NotificationStore: Sendable {
     @discardableResult
     mutating func remove(_ device: UInt32) -> Item? {
         guard !isEmpty, places[Int(device)] > 0 else { return nil }
-        let record = record(at: Int(places[Int(device)]) - 1)
+        let record = ring.record(at: Int(places[Int(device)]) - 1)
         forget(record)
         return record.item
     }
@@ -166,17 +145,13 @@ struct NotificationStore: Sendable {
     mutating func clearHeld(_ device: UInt32) {
         guard !isEmpty, places[Int(device)] > 0 else { return }
         let unit = Int(places[Int(device)]) - 1
-        var record = record(at: unit)
+        var record = ring.record(at: unit)
         record.item.isHeld = false
-        ring.withUnsafeMutableBytes { record.write(to: $0, at: unit * Self.unitBytes) }
+        ring.rewrite(record, at: unit)
     }
 }
 
 extension NotificationStore {
-    private func record(at unit: Int) -> StoredRecord {
-        ring.withUnsafeBytes { StoredRecord(from: $0, at: unit * Self.unitBytes) }
-    }
-
     private mutating func forget(_ record: StoredRecord) {
         places[Int(record.item.instance.device)] = 0
         live -= record.units
@@ -188,47 +163,21 @@ extension NotificationStore {
     /// - Returns: the first of them.
     private mutating func reserve(_ units: Int, now: UInt32, _ outcome: inout Outcome) -> Int {
         // This call copies one revolution at most, so that it ends.
-        var copyable = capacity
+        var copyable = ring.capacity
         while true {
-            if isEmpty {
-                (head, tail, used) = (0, 0, 0)
-            }
-            let untilEnd = capacity - head
-            let free = capacity - used
-            if untilEnd >= units, free >= units { return advanceHead(units) }
-            if untilEnd < units, free >= untilEnd {
-                pad(untilEnd)
-            } else {
-                reclaim(units, now: now, &copyable, &outcome)
-            }
+            if isEmpty { ring.clear() }
+            if let unit = ring.reserve(units) { return unit }
+            reclaim(units, now: now, &copyable, &outcome)
         }
-    }
-
-    private mutating func advanceHead(_ units: Int) -> Int {
-        let unit = head
-        used += units
-        head = head + units == capacity ? 0 : head + units
-        return unit
-    }
-
-    /// A record lies in one piece: what is left of the ring behind the head is skipped.
-    private mutating func pad(_ units: Int) {
-        ring.withUnsafeMutableBytes { StoredRecord.writePadding(units: units, to: $0, at: head * Self.unitBytes) }
-        _ = advanceHead(units)
     }
 
     /// Frees the oldest record, see ``NotificationStore``.
     private mutating func reclaim(_ wanted: Int, now: UInt32, _ copyable: inout Int, _ outcome: inout Outcome) {
-        let unit = tail
-        let paddingUnits = ring.withUnsafeBytes { StoredRecord.paddingUnits(in: $0, at: unit * Self.unitBytes) }
-        if paddingUnits > 0 {
-            advanceTail(paddingUnits)
-            return
-        }
-        let record = record(at: unit)
-        advanceTail(record.units)
+        guard let (record, unit) = ring.freeOldest() else { return }
         guard Int(places[Int(record.item.instance.device)]) == unit + 1 else { return }
-        if record.item.until > now, live + wanted <= capacity - capacity / 4, copyable >= record.units {
+        if record.item.until > now, live + wanted <= ring.capacity - ring.capacity / 4,
+            copyable >= record.units
+        {
             copyable -= record.units
             copyToHead(record, from: unit)
             return
@@ -242,23 +191,12 @@ extension NotificationStore {
         }
     }
 
-    private mutating func advanceTail(_ units: Int) {
-        used -= units
-        tail = tail + units == capacity ? 0 : tail + units
-    }
-
     /// Its own place was just freed, so there always is room: before the tail when the head has wrapped, else at the
     /// end or the beginning of the ring.
     private mutating func copyToHead(_ record: StoredRecord, from unit: Int) {
-        if capacity - head < record.units { pad(capacity - head) }
-        let target = advanceHead(record.units)
+        guard let target = ring.reserve(record.units) else { preconditionFailure("a freed place is no room") }
         places[Int(record.item.instance.device)] = UInt32(target + 1)
         guard target != unit else { return }
-        ring.withUnsafeMutableBytes { ring in
-            let source = ring[unit * Self.unitBytes..<(unit + record.units) * Self.unitBytes]
-            // Allows for overlap.
-            UnsafeMutableRawBufferPointer(rebasing: ring[(target * Self.unitBytes)...])
-                .copyMemory(from: UnsafeRawBufferPointer(rebasing: source))
-        }
+        ring.copy(record.units, from: unit, to: target)
     }
 }

@@ -1,6 +1,6 @@
 import APNsProtocol
 
-/// The head of a record in the ring of a ``NotificationStore``, 16 bytes in the machine's byte order; its content
+/// The head of a record in a ``RecordRing``, 16 bytes in the machine's byte order; its content
 /// follows, up to a whole number of units: the payload, and before it the collapse id, if there is one, behind a byte
 /// with its length.
 ///
@@ -20,7 +20,7 @@ struct StoredRecord {
     private let hasCollapseID: Bool
 
     /// Units that the record takes of the ring, head included.
-    var units: Int { 1 + (contentBytes + NotificationStore.unitBytes - 1) / NotificationStore.unitBytes }
+    var units: Int { 1 + (contentBytes + RecordRing.unitBytes - 1) / RecordRing.unitBytes }
 
     init(item: NotificationStore.Item, payloadBytes: Int, collapseIDBytes: Int) {
         precondition(collapseIDBytes <= Int(UInt8.max), "a collapse id's length has 8 bits")
