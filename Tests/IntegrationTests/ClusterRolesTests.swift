@@ -39,12 +39,6 @@ extension IntegrationTests {
             }
         }
 
-        /// Sends something good after refusals: the gateway is believed once it accepts something over a newer
-        /// connection, of whichever lane, and the last of several refusals may be the last of all answers.
-        private func prove(_ kafka: PipelineClient, _ good: PlannedRecord) throws {
-            try kafka.deliver(good)
-        }
-
         /// The reason that tokens are dead; `none` for those that are not.
         private func reasons(_ tokens: some Sequence<[UInt8]>, _ inspector: TokenInspector) throws -> Set<String> {
             Set(
@@ -79,7 +73,9 @@ extension IntegrationTests {
                 try await pipeline.sandbox.setDevices(topic: news, first: 0, count: 40, state: "uninstalled")
                 try kafka.deliver(try records.record(to: records.spread(strange, among: tokens[..<200])))
                 #expect(kafka.books.count(.rejected) == strange.count)
-                try prove(kafka, try records.record(to: Array(tokens[100..<200])))
+                // The gateway is believed once it accepts something over a newer connection, of whichever lane, and the
+                // last refusal may be the last of all answers.
+                try kafka.deliver(try records.record(to: Array(tokens[100..<200])))
                 try wait(for: .init(registered: 400, tombstoned: 40 + strange.count), inspector, kafka)
                 #expect(!roles.contains { $0.log.contains("Redis may lose what it has acknowledged") })
 
@@ -142,7 +138,8 @@ extension IntegrationTests {
                 try cluster.cutReplicas()
                 try kafka.register(Array(tokens[..<100]), bundleID: news, at: Self.registeredAt)
                 try kafka.deliver(try records.record(to: records.spread(strange, among: tokens)))
-                try prove(kafka, try records.record(to: Array(tokens[..<100])))
+                // Acceptances that prove the refusals, as above.
+                try kafka.deliver(try records.record(to: Array(tokens[..<100])))
                 try wait(for: .init(registered: 100, tombstoned: strange.count), inspector, kafka)
 
                 try kafka.register(Array(tokens[100...]), bundleID: news, at: Self.registeredAt)
