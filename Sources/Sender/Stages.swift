@@ -150,6 +150,7 @@ final class Stages {
             hostClock: hostClock
         )
         gateway.maySend = { [commits] in commits.maySend }
+        gateway.stoodStill = { [commits] in commits.stoodStill }
         let directory = AppDirectory(
             settings.topicLimits,
             environments: settings.environmentNames,

@@ -5,6 +5,8 @@ import PipelineCore
 extension Gateway: TransportStage {
     var mayWrite: Bool { maySend() }
 
+    var hasStoodStill: Bool { stoodStill() }
+
     func mayConnect(_ topic: Topic, _ purpose: ConnectionBudget.Purpose, now: MonotonicTime) -> MonotonicTime? {
         // The attempt would fail, at the cost of the budget.
         guard topic.flow.hasCertificate else { return now + ShardLimits.retryInterval }

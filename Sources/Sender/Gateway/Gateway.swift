@@ -34,6 +34,8 @@ final class Gateway {
     let clock: () -> MonotonicTime
     /// The partitions are this worker's; asked before each write.
     var maySend: () -> Bool = { true }
+    /// The loop stood still since its last tick; asked directly before each write to a socket.
+    var stoodStill: () -> Bool = { false }
     /// Lanes by the topic's index; nil: nothing was sent for the topic.
     private(set) var topics: [AppLanes?] = []
     private(set) var isHeld = false

@@ -47,8 +47,13 @@ final class Commits {
     /// must not be written.
     var maySend: Bool {
         let now = hostClock()
-        return permit.isOpen(now: now) && lastLook.elapsed(until: now) < permit.patience
+        return permit.isOpen(now: now) && !stoodStill(until: now)
     }
+
+    /// The loop, or its host, has not come to a look for so long that the partitions may be another's.
+    var stoodStill: Bool { stoodStill(until: hostClock()) }
+
+    private func stoodStill(until now: MonotonicTime) -> Bool { lastLook.elapsed(until: now) >= permit.patience }
 
     /// The group does not know the member, or not in this generation: it stores no commit.
     var isFenced: Bool { permit.isFenced }

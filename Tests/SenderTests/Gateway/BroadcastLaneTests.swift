@@ -14,6 +14,7 @@ struct BroadcastLaneTests {
     private final class Recorder: StreamStage {
         var results: [StreamVerdict.Result] = []
         var mayWrite: Bool { true }
+        var hasStoodStill: Bool { false }
 
         func mayConnect(_ topic: Topic, _ purpose: ConnectionBudget.Purpose, now: MonotonicTime) -> MonotonicTime? {
             nil

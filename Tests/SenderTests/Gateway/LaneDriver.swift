@@ -143,6 +143,7 @@ final class LaneDriver: LaneStage {
     // MARK: What the lane says
 
     var mayWrite: Bool { true }
+    var hasStoodStill: Bool { false }
 
     func mayConnect(_ topic: Topic, _ purpose: ConnectionBudget.Purpose, now: MonotonicTime) -> MonotonicTime? {
         guard mayConnect else { return now + .seconds(1) }

@@ -73,6 +73,8 @@ final class MemoryService {
     /// In the order of opening.
     fileprivate(set) var peers: [MemoryPeer] = []
     fileprivate(set) var attempts = 0
+    /// Writes of providers to connections.
+    fileprivate(set) var writes = 0
     private let eventLoop: EmbeddedEventLoop
 
     init(_ eventLoop: EmbeddedEventLoop) {
@@ -272,6 +274,7 @@ final class MemoryPeer {
 
     /// Takes what the provider has written, when its turn has come.
     fileprivate func isWritten() {
+        service.writes += 1
         eventLoop.assumeIsolated().execute { self.read() }
     }
 

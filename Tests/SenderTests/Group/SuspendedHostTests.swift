@@ -1,4 +1,5 @@
 import BelfrySupport
+import HTTP2Transport
 import NIOCore
 import PipelineCore
 import Testing
@@ -29,6 +30,56 @@ struct SuspendedHostTests {
         bench.group.answerCommits()
         bench.wait(milliseconds: 1000)
         #expect(accepted() == 2)
+    }
+
+    @Test("A process that is stopped in the midst of sending writes nothing more of it", arguments: [false, true])
+    func stoppedInside(isHTTP2: Bool) throws {
+        var stops = 0
+        for look in 1...100 {
+            let bench = ShardBench(over: isHTTP2 ? .http2 : .binary)
+            defer { bench.shard.leave() }
+            let writes = { isHTTP2 ? bench.service.writes : bench.gateway.writes.count }
+            bench.assign(0)
+            try bench.bring((ShardBench.news, [1]))
+            bench.wait(milliseconds: 1000)
+            bench.group.answersCommits = false
+            var written: Int?
+            bench.stop(before: look) { written = writes() }
+            try bench.bring((ShardBench.news, Array(2...255)))
+            bench.shard.turn()
+            bench.eventLoop.run()
+            guard let written else { break }
+            stops += 1
+            #expect(writes() == written, "stopped before look \(look)")
+        }
+        #expect(stops >= 2 && stops < 100)
+    }
+
+    @Test("Bodies that wait for the gateway's window do not leave once the shard may not send")
+    func stalledBodies() throws {
+        let bench = ShardBench(over: .http2)
+        defer { bench.shard.leave() }
+        bench.service.settings = HTTP2Settings(maxConcurrentStreams: 1000, streamWindowBytes: 1)
+        bench.assign(0)
+        try bench.bring((ShardBench.news, [1]))
+        bench.wait(milliseconds: 1000)
+        // The first one leaves before the gateway's settings come.
+        #expect(bench.service.accepted(of: ShardBench.news) == [1])
+        try bench.bring((ShardBench.news, [2]))
+        bench.wait(milliseconds: 1000)
+        #expect(bench.service.peers.count == 1 && bench.service.requests.count == 1)
+        bench.group.answersCommits = false
+        bench.suspended = .seconds(11)
+        bench.wait(milliseconds: 100)
+        bench.service.peers[0].session.send(HTTP2Settings(streamWindowBytes: 65_535))
+        bench.service.peers[0].flush()
+        bench.wait(milliseconds: 1000)
+        #expect(bench.service.requests.count == 1 && bench.service.peers[0].isEnded)
+        bench.service.settings = HTTP2Settings(maxConcurrentStreams: 1000)
+        bench.group.answersCommits = true
+        bench.group.answerCommits()
+        bench.wait(milliseconds: 3000)
+        #expect(bench.service.accepted(of: ShardBench.news) == [1, 2])
     }
 
     @Test("Time without an answer to a commit counts also while the host is suspended")

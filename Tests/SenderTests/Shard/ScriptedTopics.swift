@@ -125,6 +125,7 @@ final class ScriptedTopics: GatewayConnectors, StreamStage {
     // MARK: The stage
 
     var mayWrite: Bool { true }
+    var hasStoodStill: Bool { false }
 
     func mayConnect(_ topic: Topic, _ purpose: ConnectionBudget.Purpose, now: MonotonicTime) -> MonotonicTime? {
         asked.append(Asked(bundleID: topic.bundleID, purpose: purpose))

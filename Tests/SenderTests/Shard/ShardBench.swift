@@ -38,6 +38,28 @@ final class ShardBench {
 
     private final class Host {
         var suspended = Duration.zero
+        /// Looks at the clock until the process is stopped; 0: it is not.
+        var looksLeft = 0
+        var whenStopped: () -> Void = {}
+
+        func look() -> Duration {
+            if looksLeft > 0 {
+                looksLeft -= 1
+                if looksLeft == 0 { whenStopped() }
+            }
+            return suspended
+        }
+    }
+
+    /// Stops the process right before a look at the clock of its host, for longer than others wait for it.
+    ///
+    /// - Parameter look: counted from here, from 1.
+    func stop(before look: Int, _ body: @escaping () -> Void) {
+        host.looksLeft = look
+        host.whenStopped = { [host] in
+            host.suspended += .seconds(11)
+            body()
+        }
     }
 
     private final class Clock: Sendable {
@@ -87,7 +109,7 @@ final class ShardBench {
             gateways: gateway,
             reader: reader,
             placement: placement,
-            hostClock: { [host] in MonotonicTime(eventLoop.now) + host.suspended },
+            hostClock: { [host] in MonotonicTime(eventLoop.now) + host.look() },
             limits: limits,
             unixMilliseconds: { [clock] in clock.milliseconds.load(ordering: .relaxed) },
             salt: salt,

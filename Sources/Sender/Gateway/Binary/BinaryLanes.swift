@@ -216,6 +216,9 @@ final class BinaryLanes: AppTransport {
     /// Writing is allowed now.
     var mayWrite: Bool { stage.mayWrite }
 
+    /// See ``TransportStage/hasStoodStill``.
+    var hasStoodStill: Bool { stage.hasStoodStill }
+
     /// Asks for one new connection of a lane. Nil if granted, else the time to ask again.
     func mayConnect(_ purpose: ConnectionBudget.Purpose, now: MonotonicTime) -> MonotonicTime? {
         let isProbe = purpose != .successor && topic.flow.sending == .probing

@@ -236,6 +236,8 @@ final class GatewayLane: ConnectionOwner {
         pump(now: now)
     }
 
+    var hasStoodStill: Bool { owner.hasStoodStill }
+
     func connectionWritable(attempt: Int) {
         guard attempt == self.attempt, let connection else { return }
         write(to: connection)
@@ -250,7 +252,7 @@ final class GatewayLane: ConnectionOwner {
         isPumping = true
         defer { isPumping = false }
         let current = attempt
-        while current == attempt, machine.mayWrite, connection.isWritable {
+        while current == attempt, machine.mayWrite, owner.mayWrite, connection.isWritable {
             let start = machine.sentEnd
             if machine.isSorted { owner.sort(self, now: now) }
             // All sorted notifications may have gone elsewhere: then there is nothing to write, and more to sort.

@@ -93,7 +93,7 @@ final class CredentialConnections {
         guard !isPumping else { return }
         isPumping = true
         defer { isPumping = false }
-        if topics.mayWrite { sendRequests(now: now) }
+        sendRequests(now: now)
         pool.pumped(isWaiting: nextLane(now: now) != nil, now: now)
         takeSteps(now: now)
         connectIfWanted(now: now)
@@ -106,7 +106,10 @@ final class CredentialConnections {
         var next: StreamLane? = lane
         var written: [UInt32] = []
         var unwritten = 0
-        while let lane = next, let choice = pool.choose(now: now), let connection = connections[choice.connection] {
+        // Asked each time: the process may have been stopped in the midst of it.
+        while topics.mayWrite, let lane = next, let choice = pool.choose(now: now),
+            let connection = connections[choice.connection]
+        {
             let sending = send(from: lane, over: connection, choice, authorization, now: now)
             if written.last != choice.connection, !written.contains(choice.connection) {
                 written.append(choice.connection)
@@ -290,6 +293,10 @@ extension CredentialConnections: ConnectionOwner {
     func isConnecting(_ attempt: Int) -> Bool { pool.isConnecting(UInt32(attempt)) }
 
     func isOpen(_ attempt: Int) -> Bool { connections[UInt32(attempt)] != nil }
+
+    var mayWrite: Bool { topics.mayWrite }
+
+    var hasStoodStill: Bool { topics.hasStoodStill }
 
     func connectionOpened(number: UInt32, connection: any StreamConnection) {
         guard pool.isConnecting(number) else { return connection.close() }

@@ -19,6 +19,8 @@ final class HTTP2Channel: ChannelInboundHandler, StreamConnection {
     private var context: ChannelHandlerContext?
     /// The handshake is done and the owner has not closed the connection: it hears of events.
     private var isOpen = false
+    /// Requests were begun of which not all was written.
+    private var holdsRequests = false
     private var pings: UInt64 = 0
     private var error: (any Error)?
 
@@ -39,6 +41,7 @@ final class HTTP2Channel: ChannelInboundHandler, StreamConnection {
     var isStalled: Bool { session.stalledBodyBytes > 0 || context?.channel.isWritable != true }
 
     func open(_ request: StreamRequest, tag: UInt64) throws(HTTP2OpenRefusal) -> Int32 {
+        holdsRequests = true
         if let path = request.content.broadcastPath {
             broadcastFields.write(request, path: path)
             return try session.openStream(broadcastFields.fields, body: request.content.body, tag: tag).rawValue
@@ -58,9 +61,18 @@ final class HTTP2Channel: ChannelInboundHandler, StreamConnection {
 
     func flush() {
         guard let context, session.outputBytes > 0 else { return }
+        // They can be the rest of bodies that waited for the peer's windows, long after the shard lost its permit.
+        guard !holdsRequests || owner.mayWrite else { return cutOff(context) }
+        holdsRequests = session.stalledBodyBytes > 0
         var output = Self.allocator.buffer(capacity: session.outputBytes)
         session.takeOutput(into: &output)
         context.writeAndFlush(NIOAny(output), promise: nil)
+    }
+
+    /// Ends the connection, because what it would write may be another worker's by now.
+    private func cutOff(_ context: ChannelHandlerContext) {
+        if error == nil { error = SendPermitClosed() }
+        AbortedChannel.abort(context)
     }
 
     func close() {
@@ -183,6 +195,11 @@ final class HTTP2Channel: ChannelInboundHandler, StreamConnection {
         if context.channel.isWritable, isOpen { owner.connectionReadCompletely(number: number) }
         context.fireChannelWritabilityChanged()
     }
+}
+
+/// A request was begun, and the shard may not send any more.
+struct SendPermitClosed: Error, CustomStringConvertible {
+    var description: String { "requests were begun, and the worker may not send any more" }
 }
 
 /// The peer chose another protocol than HTTP/2.

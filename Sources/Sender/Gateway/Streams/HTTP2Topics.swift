@@ -136,6 +136,9 @@ final class HTTP2Topics {
 
     var mayWrite: Bool { !isHeld && stage.mayWrite }
 
+    /// See ``TransportStage/hasStoodStill``.
+    var hasStoodStill: Bool { stage.hasStoodStill }
+
     /// The topics that connections are for.
     private func members(of connections: CredentialConnections) -> [StreamLane] {
         connections.members.map { lanes[Int($0)] }

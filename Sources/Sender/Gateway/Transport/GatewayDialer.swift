@@ -10,6 +10,8 @@ protocol ConnectionOwner: AnyObject {
     func isConnecting(_ attempt: Int) -> Bool
     /// The attempt led to a connection that the owner has.
     func isOpen(_ attempt: Int) -> Bool
+    /// The shard stood still, and has not looked at its permit since: see ``StandstillGate``.
+    var hasStoodStill: Bool { get }
     /// The attempt, or the connection it led to, has ended.
     func connectionEnded(attempt: Int, error: (any Error)?)
 }
@@ -126,6 +128,8 @@ final class GatewayDialer {
         }
         do {
             try channel.beginTLS(tls, serverName: place.name.host, makeHandler(place.name))
+            let gate = StandstillGate(of: owner, attempt: attempt)
+            try channel.pipeline.syncOperations.addHandler(gate, position: .first)
         } catch {
             return owner.connectionEnded(attempt: attempt, error: error)
         }

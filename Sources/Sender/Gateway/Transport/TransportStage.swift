@@ -5,6 +5,8 @@ import PipelineCore
 protocol TransportStage: AnyObject {
     /// Writing is allowed now. Asked at each write, because a loop that stood still may write before it ticks.
     var mayWrite: Bool { get }
+    /// The loop stood still and has not ticked since: nothing that was composed before may leave.
+    var hasStoodStill: Bool { get }
     /// Asks for one new connection out of the process's budget. Nil if granted, else the time to ask again.
     func mayConnect(_ topic: Topic, _ purpose: ConnectionBudget.Purpose, now: MonotonicTime) -> MonotonicTime?
     /// Takes an event in, after the transport's own state has changed.
