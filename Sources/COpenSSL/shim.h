@@ -4,9 +4,11 @@
 // the original, and says why.
 
 #include <openssl/bio.h>
+#include <openssl/bn.h>
 #include <openssl/ec.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <openssl/pem.h>
 #include <openssl/pkcs12.h>
 #include <openssl/provider.h>
@@ -83,6 +85,15 @@ static inline X509_REVOKED *belfry_X509_REVOKED_stack_value(STACK_OF(X509_REVOKE
 // A macro around EVP_PKEY_Q_keygen, which is variadic: Swift imports neither.
 static inline EVP_PKEY *belfry_generate_P256_key(void) {
     return EVP_EC_gen("P-256");
+}
+
+// Signs a digest with a nonce of the caller's, which comes as its inverse and r. Swift would warn of both functions:
+// they are deprecated, though the parameter "nonce-type", which takes their place, begins with OpenSSL 3.2. The EC_KEY
+// is the EVP_PKEY's.
+static inline ECDSA_SIG *belfry_ECDSA_sign(
+    EVP_PKEY *key, const unsigned char *digest, int count, const BIGNUM *inverse, const BIGNUM *r) {
+    EC_KEY *numbers = (EC_KEY *)EVP_PKEY_get0_EC_KEY(key);
+    return numbers == NULL ? NULL : ECDSA_do_sign_ex(digest, count, inverse, r, numbers);
 }
 
 // MARK: X509V3_CTX

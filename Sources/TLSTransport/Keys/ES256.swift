@@ -1,11 +1,11 @@
 import COpenSSL
 
-/// The forms of signatures by ES256, and its curve.
+/// Signatures by ES256, and its curve.
 ///
-/// JSON Web Tokens have r and s end to end (RFC 7518 §3.4), OpenSSL has them in DER.
+/// JSON Web Tokens have r and s end to end (RFC 7518 §3.4); OpenSSL verifies them in DER.
 enum ES256 {
     /// Bytes of one of the two numbers.
-    private static let numberBytes = 32
+    static let numberBytes = 32
 
     /// - Throws: `notES256Key` for a key of another kind or curve.
     static func expectCurve(of key: PrivateKeyHandle) throws(TLSConfigurationError) {
@@ -21,25 +21,20 @@ enum ES256 {
         guard curve == "prime256v1" else { throw TLSConfigurationError(.notES256Key("EC, curve \(curve)")) }
     }
 
-    /// r and s of a signature in DER; nil if it is none.
-    static func raw(_ der: [UInt8]) -> [UInt8]? {
-        let signature = der.withUnsafeBufferPointer { bytes in
-            var next = bytes.baseAddress
-            return d2i_ECDSA_SIG(nil, &next, bytes.count)
-        }
-        guard let signature else { return nil }
-        defer { ECDSA_SIG_free(signature) }
-        var raw: [UInt8] = []
-        for number in [ECDSA_SIG_get0_r(signature), ECDSA_SIG_get0_s(signature)] {
-            var bytes = [UInt8](repeating: 0, count: Self.numberBytes)
-            guard BN_bn2binpad(number, &bytes, Int32(bytes.count)) == bytes.count else { return nil }
-            raw += bytes
-        }
-        return raw
+    /// The signature is the key's for these bytes.
+    ///
+    /// - Parameters:
+    ///   - signature: r and s, 32 bytes each; of another length it is none.
+    ///   - key: a public key, or a private one, whose public half counts.
+    static func verifies(_ signature: [UInt8], of bytes: [UInt8], by key: PrivateKeyHandle) -> Bool {
+        guard let der = der(signature), let context = EVP_MD_CTX_new() else { return false }
+        defer { EVP_MD_CTX_free(context) }
+        return EVP_DigestVerifyInit(context, nil, EVP_sha256(), nil, key.pointer) == 1
+            && EVP_DigestVerify(context, der, der.count, bytes, bytes.count) == 1
     }
 
     /// The DER form of r and s; nil if they have not 32 bytes each.
-    static func der(_ raw: [UInt8]) -> [UInt8]? {
+    private static func der(_ raw: [UInt8]) -> [UInt8]? {
         guard raw.count == 2 * Self.numberBytes, let signature = ECDSA_SIG_new() else { return nil }
         defer { ECDSA_SIG_free(signature) }
         let r = BN_bin2bn(Array(raw[..<Self.numberBytes]), Int32(Self.numberBytes), nil)

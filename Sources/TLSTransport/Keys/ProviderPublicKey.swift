@@ -31,9 +31,6 @@ public struct ProviderPublicKey: Sendable {
     public func verifies(signature: [UInt8], of bytes: [UInt8]) -> Bool {
         OpenSSLError.clearQueue()
         defer { OpenSSLError.clearQueue() }
-        guard let der = ES256.der(signature), let context = EVP_MD_CTX_new() else { return false }
-        defer { EVP_MD_CTX_free(context) }
-        return EVP_DigestVerifyInit(context, nil, EVP_sha256(), nil, handle.pointer) == 1
-            && EVP_DigestVerify(context, der, der.count, bytes, bytes.count) == 1
+        return ES256.verifies(signature, of: bytes, by: handle)
     }
 }

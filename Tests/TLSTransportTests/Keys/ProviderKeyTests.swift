@@ -48,11 +48,54 @@ struct ProviderKeyTests {
         #expect(!key.verifies(signature: [UInt8](signature.dropLast()), of: input))
     }
 
+    /// The key of RFC 6979, A.2.5.
+    static let deterministicKey = """
+        -----BEGIN PRIVATE KEY-----
+        MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgya+p2EW6dRZrXCFX
+        Z7HWk05Qw9s26JsSe4piKxIPZyGhRANCAARg/tS6JVqdMclh63TGNW1owEm4kjth
+        +mzmaWIuYPKftnkD/hAIuLyZpBrp6VYovGTy8bIMLX6fUXejwpTURiKZ
+        -----END PRIVATE KEY-----
+
+        """
+
+    @Test(
+        "A signature follows from key and message, as in the RFC's examples",
+        arguments: [
+            (
+                "sample",
+                "EFD48B2AACB6A8FD1140DD9CD45E81D69D2C877B56AAF991C34D0EA84EAF3716"
+                    + "F7CB1C942D657C41D436C7A1B6E29F65F3E900DBB9AFF4064DC4AB2F843ACDA8"
+            ),
+            (
+                "test",
+                "F1ABB023518351CD71D881567B1EA663ED3EFCF6C5132B354F28D3B0B7D38367"
+                    + "019F4113742A2B14BD25926B49C649155F267E60D3814B4C0CC84250E46F0083"
+            ),
+        ]
+    )
+    func deterministic(message: String, signature: String) throws {
+        let key = try ProviderKey(pem: Array(Self.deterministicKey.utf8))
+        for _ in 0..<2 {
+            let made = try key.signature(of: Array(message.utf8))
+            #expect(made.map { String(format: "%02X", $0) }.joined() == signature)
+        }
+    }
+
+    @Test("Keys that were made, and read from a file, sign alike")
+    func deterministicFiles() throws {
+        let key = try ProviderKey.generate()
+        let path = try file("key.p8", key.pem())
+        for round in 0..<20 {
+            let input = Array("round \(round)".utf8)
+            #expect(try key.signature(of: input) == ProviderKey(file: path).signature(of: input))
+        }
+    }
+
     @Test("A key verifies its own signatures, r and s in 32 bytes each, and those of no other key")
     func roundTrip() throws {
         let key = try ProviderKey.generate()
         let other = try ProviderKey.generate()
-        // r or s begins with a zero byte every 128 times; DER has one byte less then.
+        // r or s begins with a zero byte every 128 times.
         for round in 0..<300 {
             let input = Array("round \(round)".utf8)
             let signature = try key.signature(of: input)
