@@ -26,15 +26,11 @@ public enum ProviderVerdict: Hashable, Sendable {
     case retryTokenLater
     /// Nothing of the topic or the team goes out until it works again.
     case doesNotWork(Extent)
-    /// The provider token is too old: a new one, then the same again over a new connection. The old connection stays
-    /// of no use [field]. Once more refused: the team does not work.
-    case mintAndReconnect
-    /// New provider tokens come too often: the present one stays, the connection is replaced [field], the same goes
-    /// again, and the next token is minted later.
-    case mintLessAndReconnect
-    /// The same again over a new connection. Once more refused: the team does not work.
+    /// The service does not take the provider token on this connection, which stays of no use [field]: the same again
+    /// over a new one, with the token of the time. Once more refused: the team does not work.
     case reconnectOnce
-    /// The connection takes no more, as after GOAWAY: the same again over another; what it still answers counts.
+    /// The connection takes no more, as after GOAWAY: the same again over another; what it still answers counts. After
+    /// too many new provider tokens the present one stays [field].
     case reconnect
     /// A trouble of the service: the same again after a back-off. Many show that the topic does not work.
     case backOff

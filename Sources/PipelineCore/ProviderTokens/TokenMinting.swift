@@ -1,17 +1,27 @@
 import APNsProtocol
 
-/// Decides when the provider token of one key is minted; all connections of a process share the token.
+/// Decides which provider token of one key is in use: the same in all processes and on all hosts that have the key.
 ///
-///     none ── token: mint ──▶ good ── 50 minutes: mint ──▶ good
-///                             │  ▲
-///                     refused │  │ accepted over a newer connection
-///                             ▼  │
-///                          on trial ── refused over a newer connection ──▶ the team does not work; on trial
+/// The service refuses tokens that change more often than every 20 minutes [later], and counts them by key and address,
+/// as it seems, not by connection [field]: a process that mints at each start would spend them for its neighbours and
+/// its successors. So a token is not dated with the time of its minting but with the start of a slot, and the same date
+/// is the same token, to the byte (RFC 6979). The slots of each key begin at a time of their own, so that not all keys
+/// change at once.
 ///
-/// Provider tokens are valid for 60 minutes, and the service refuses those that change more often than every 20
-/// minutes [later]. Ages count by whichever of the two clocks ran further: the monotonic one does not see a suspended
-/// machine, and the wall clock may be set. Such a disagreement allows one token more per interval, because the last one
-/// was minted by a wrong clock.
+///     slots    |────────── 30 min ──────────|────────────────────────────|
+///     date     d                            d + 30 min
+///     in use   ·····|◀── d + 5 to d + 35 ──▶|·····|◀─ d + 35 to d + 65 ─▶|
+///
+/// The service takes tokens for 60 minutes, and none from the future. That leaves room for hosts whose clocks are up to
+/// 5 minutes ahead, or 25 behind. Where clocks differ, the token of a slot and that of the next are in use for a while;
+/// a third comes within 20 minutes only if they differ by more than 10.
+///
+///     good ── refused ──▶ on trial ── refused over a newer connection ──▶ the team does not work; on trial
+///      ▲                    │
+///      └── accepted over a newer connection
+///
+/// A token that is called expired early is not replaced before its slot ends: no other one can be made that all
+/// processes would share, and a wrong clock, of this host or of the service, is the likelier cause.
 ///
 /// Pure: both clocks are arguments. Signing is the caller's.
 public struct TokenMinting: Equatable, Sendable {
@@ -25,14 +35,6 @@ public struct TokenMinting: Equatable, Sendable {
         case wait(until: MonotonicTime)
     }
 
-    /// A refusal of the token by the service.
-    public enum Refusal: Equatable, Sendable {
-        /// `ExpiredProviderToken`.
-        case expired
-        /// `UnrelatedKeyIdInToken`.
-        case unrelatedKey
-    }
-
     /// The consequence of a refusal.
     public enum Verdict: Equatable, Sendable {
         /// The refused goes again, over a new connection with the token of the time.
@@ -41,31 +43,16 @@ public struct TokenMinting: Equatable, Sendable {
         case teamDoesNotWork
     }
 
-    /// The age at which a token is replaced.
-    public static let renewal = Duration.seconds(50 * 60)
-    /// The age beyond which the service refuses a token [later].
-    public static let life = Duration.seconds(60 * 60)
-    /// The least time between two tokens [later].
-    public static let interval = Duration.seconds(20 * 60)
-    /// The longest time between two tokens after the service complained: below ``life``, so that none runs out [ours].
-    public static let longestInterval = Duration.seconds(55 * 60)
-    /// Tokens are dated back, so that a clock that is ahead does not date them in the future [ours].
-    public static let backdatingSeconds: Int64 = 60
-    /// A wall clock that went back further since the minting was set [ours].
-    static let toleranceSeconds: Int64 = 60
+    /// The time for which a token is in use [ours].
+    public static let slotSeconds: Int64 = 30 * 60
+    /// The age of a token when its use begins: a clock that is ahead does not date it in the future [ours].
+    public static let backdatingSeconds: Int64 = 5 * 60
+    /// The time in which a process mints no more than two tokens of a key, however its clock jumps [later].
+    public static let interval = Duration.seconds(ProviderTokenAge.updateIntervalSeconds)
 
-    /// The times of a minting by both clocks.
     private struct Minting: Equatable, Sendable {
         let at: MonotonicTime
-        let unixSeconds: Int64
-
-        func age(now: MonotonicTime, unixSeconds: Int64) -> Duration {
-            max(at.elapsed(until: now), wallAge(unixSeconds))
-        }
-
-        func wallAge(_ now: Int64) -> Duration {
-            .seconds(now.subtractingReportingOverflow(unixSeconds).overflow ? 0 : now - unixSeconds)
-        }
+        let issuedAt: Int64
     }
 
     public private(set) var key: ProviderKeyID
@@ -73,15 +60,10 @@ public struct TokenMinting: Equatable, Sendable {
     public private(set) var serial: UInt64 = 0
     /// The minting of the latest token; nil: there is no token of this key.
     private var latest: Minting?
-    /// A new token is minted as soon as one may be: the latest one was called expired.
-    private var isVoid = false
+    /// The time of the minting before.
+    private var formerAt: MonotonicTime?
     /// The time of the first refusal that no acceptance has followed.
     private var onTrialSince: MonotonicTime?
-    private var leastInterval = TokenMinting.interval
-    /// The latest token for which the service complained of too many.
-    private var complainedSerial: UInt64 = 0
-    /// The latest minting that only a disagreement of the clocks allowed.
-    private var exemptedAt: MonotonicTime?
 
     public init(key: ProviderKeyID) {
         self.key = key
@@ -89,22 +71,28 @@ public struct TokenMinting: Equatable, Sendable {
 
     // MARK: Tokens
 
+    /// The date of the token that is in use at a time, UNIX seconds: the same for each who asks.
+    public static func issuedAt(_ key: ProviderKeyID, unixSeconds: Int64) -> Int64 {
+        let name = Array("\(key.team)/\(key.key)".utf8)
+        let hash = name.withUnsafeBytes { SipHash.word(of: $0, key: SipHash(low: 0, high: 0)) }
+        let offset = Int64(hash % UInt64(slotSeconds))
+        let latest = unixSeconds - backdatingSeconds
+        let intoSlot = (latest - offset) % slotSeconds
+        // The remainder is negative before 1970.
+        return latest - (intoSlot < 0 ? intoSlot + slotSeconds : intoSlot)
+    }
+
     /// Asks for the token: before each new connection, and on each of them from time to time.
     ///
     /// - Parameter unixSeconds: the wall clock.
     public mutating func token(now: MonotonicTime, unixSeconds: Int64) -> Action {
-        guard let latest else { return mint(now: now, unixSeconds: unixSeconds) }
-        let age = latest.age(now: now, unixSeconds: unixSeconds)
-        let isFuture = latest.wallAge(unixSeconds) < .seconds(-Self.toleranceSeconds)
-        guard isVoid || isFuture || age >= Self.renewal else { return .use(serial: serial) }
-        if latest.at.elapsed(until: now) >= leastInterval {
-            return mint(now: now, unixSeconds: unixSeconds)
-        }
-        if isFuture || age >= leastInterval, isExemptionFree(now: now) {
-            exemptedAt = now
-            return mint(now: now, unixSeconds: unixSeconds)
-        }
-        return age >= Self.life ? .wait(until: latest.at + leastInterval) : .use(serial: serial)
+        let issuedAt = Self.issuedAt(key, unixSeconds: unixSeconds)
+        guard let latest else { return mint(issuedAt, now: now) }
+        // A clock that was set back a little, past the start of a slot, does not bring the former token back.
+        if (issuedAt...unixSeconds).contains(latest.issuedAt) { return .use(serial: serial) }
+        guard let formerAt, formerAt.elapsed(until: now) < Self.interval else { return mint(issuedAt, now: now) }
+        let isExpired = ProviderTokenAge.isExpired(issuedAt: latest.issuedAt, now: unixSeconds)
+        return isExpired ? .wait(until: formerAt + Self.interval) : .use(serial: serial)
     }
 
     /// The token of the latest ``Action/mint(serial:issuedAt:)`` could not be signed: the next question mints again.
@@ -125,44 +113,25 @@ public struct TokenMinting: Equatable, Sendable {
 
     // MARK: Answers
 
-    /// The service refused a token.
+    /// The service refused a token: `ExpiredProviderToken` or `UnrelatedKeyIdInToken`.
     ///
     /// - Parameters:
     ///   - serial: of the refused token.
     ///   - connectionOpenedAt: a connection stays of no use after the first refusal [field], so that only one opened
     ///     after it tells anything new.
-    public mutating func refused(
-        _ refusal: Refusal,
-        serial: UInt64,
-        connectionOpenedAt: MonotonicTime,
-        now: MonotonicTime
-    ) -> Verdict {
+    public mutating func refused(serial: UInt64, connectionOpenedAt: MonotonicTime, now: MonotonicTime) -> Verdict {
         guard isInUse(serial) else { return .retry }
         guard let onTrialSince else {
             self.onTrialSince = now
-            if refusal == .expired { isVoid = true }
             return .retry
         }
-        guard connectionOpenedAt >= onTrialSince else { return .retry }
-        if refusal == .expired { isVoid = true }
-        return .teamDoesNotWork
+        return connectionOpenedAt >= onTrialSince ? .teamDoesNotWork : .retry
     }
 
     /// The service accepted a notification with a token.
     public mutating func accepted(serial: UInt64, connectionOpenedAt: MonotonicTime) {
-        guard isInUse(serial) else { return }
-        if serial > complainedSerial { leastInterval = Self.interval }
-        guard let onTrialSince, connectionOpenedAt >= onTrialSince else { return }
+        guard isInUse(serial), let onTrialSince, connectionOpenedAt >= onTrialSince else { return }
         self.onTrialSince = nil
-        isVoid = false
-    }
-
-    /// The service complained of too many tokens (`TooManyProviderTokenUpdates`): this one stays, and the time to the
-    /// next one doubles; once for each token, however many answers say so.
-    public mutating func complainedOfUpdates(serial: UInt64) {
-        guard isInUse(serial), serial > complainedSerial else { return }
-        complainedSerial = serial
-        leastInterval = min(leastInterval * 2, Self.longestInterval)
     }
 
     // MARK: Helpers
@@ -172,14 +141,10 @@ public struct TokenMinting: Equatable, Sendable {
         latest != nil && serial == self.serial
     }
 
-    private mutating func mint(now: MonotonicTime, unixSeconds: Int64) -> Action {
-        latest = Minting(at: now, unixSeconds: unixSeconds)
+    private mutating func mint(_ issuedAt: Int64, now: MonotonicTime) -> Action {
+        if let latest { formerAt = latest.at }
+        latest = Minting(at: now, issuedAt: issuedAt)
         serial += 1
-        isVoid = false
-        return .mint(serial: serial, issuedAt: unixSeconds - Self.backdatingSeconds)
-    }
-
-    private func isExemptionFree(now: MonotonicTime) -> Bool {
-        exemptedAt.map { $0.elapsed(until: now) >= Self.interval } ?? true
+        return .mint(serial: serial, issuedAt: issuedAt)
     }
 }

@@ -37,11 +37,11 @@ extension StreamPool {
             noteUse()
         case .doesNotWork:
             break
-        case .mintLessAndReconnect, .reconnect:
+        case .reconnect:
             guard connections[index].phase == .open else { return }
             connections[index].phase = .draining
             if !wasUseful { countFailure(.other, now: now, random: random()) }
-        case .mintAndReconnect, .reconnectOnce:
+        case .reconnectOnce:
             // Others that say the same about the same token are no news.
             guard connections[index].phase == .open else { return }
             renew()

@@ -39,12 +39,12 @@ extension StreamQueue {
         case .doesNotWork(let extent):
             if extent == .topic { isTopicRefused = true }
             return stopped(sendAgain(slot, .retried), .doesNotWork(extent), now: now)
-        case .mintAndReconnect, .reconnectOnce:
+        case .reconnectOnce:
             let isRepeated = slab.entries[slot].hasReconnected
             slab.entries[slot].hasReconnected = true
             let verdict = sendAgain(slot, .retried)
             return isRepeated ? stopped(verdict, .doesNotWork(.team), now: now) : verdict
-        case .mintLessAndReconnect, .reconnect:
+        case .reconnect:
             return sendAgain(slot, .retried)
         }
     }

@@ -6,8 +6,8 @@ import TLSTransport
 
 /// The provider tokens of the process: one for each key at a time, shared by all shards and connections.
 ///
-/// ``TokenMinting`` decides when a token is minted. Any thread may ask; signing takes some 30 µs under the lock, a few
-/// times an hour for each key at most.
+/// ``TokenMinting`` decides when a token is minted, and its date: other processes with the key make the same one. Any
+/// thread may ask; signing takes some 200 µs under the lock, a few times an hour for each key at most.
 package final class ProviderTokens: Sendable {
     /// A token that is ready for use.
     package struct Authorization: Equatable, Sendable {
@@ -34,7 +34,7 @@ package final class ProviderTokens: Sendable {
     /// The latest token of a key, for metrics.
     package struct Report: Equatable, Sendable {
         package let key: ProviderKeyID
-        /// Tokens minted since the start.
+        /// Tokens minted since the start: the first, and one for each slot that has begun since.
         package let minted: UInt64
         /// The date in the latest token, UNIX seconds.
         package let issuedAt: Int64
@@ -108,28 +108,21 @@ package final class ProviderTokens: Sendable {
 
     // MARK: Answers
 
-    /// The service refused a token, see ``TokenMinting/refused(_:serial:connectionOpenedAt:now:)``.
+    /// The service refused a token, see ``TokenMinting/refused(serial:connectionOpenedAt:now:)``.
     package func refused(
         _ id: ProviderKeyID,
-        _ refusal: TokenMinting.Refusal,
         serial: UInt64,
         connectionOpenedAt: MonotonicTime,
         now: MonotonicTime
     ) -> TokenMinting.Verdict {
         tokens.withLock { tokens in
-            tokens[id]?.minting.refused(refusal, serial: serial, connectionOpenedAt: connectionOpenedAt, now: now)
-                ?? .retry
+            tokens[id]?.minting.refused(serial: serial, connectionOpenedAt: connectionOpenedAt, now: now) ?? .retry
         }
     }
 
     /// The service accepted a notification with a token. Once for each token and connection is enough.
     package func accepted(_ id: ProviderKeyID, serial: UInt64, connectionOpenedAt: MonotonicTime) {
         tokens.withLock { $0[id]?.minting.accepted(serial: serial, connectionOpenedAt: connectionOpenedAt) }
-    }
-
-    /// The service complained of too many tokens (`TooManyProviderTokenUpdates`).
-    package func complainedOfUpdates(_ id: ProviderKeyID, serial: UInt64) {
-        tokens.withLock { $0[id]?.minting.complainedOfUpdates(serial: serial) }
     }
 
     // MARK: Telling

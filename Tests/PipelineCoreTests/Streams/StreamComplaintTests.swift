@@ -76,14 +76,14 @@ import Testing
         let pool = PoolProbe()
         let former = [pool.open(), pool.open()]
         pool.send(200)
-        pool.answer(former[0], .mintAndReconnect)
+        pool.answer(former[0], .reconnectOnce)
         #expect(former.allSatisfy { pool.phase($0) == .draining })
         pool.pass(.seconds(1))
         pool.wait()
         #expect(pool.wanted == .reconnect)
         let fresh = pool.open()
         for number in former {
-            while (pool.openStreams(number) ?? 0) > 0 { pool.answer(number, .mintAndReconnect) }
+            while (pool.openStreams(number) ?? 0) > 0 { pool.answer(number, .reconnectOnce) }
         }
         #expect(pool.phase(fresh) == .open)
         #expect(pool.steps() == former.map { .end($0, .closedHere) })

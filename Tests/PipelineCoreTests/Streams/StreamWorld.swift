@@ -127,7 +127,7 @@ final class StreamWorld {
         case 6..<10: .answersAtFirst(.retryTokenLater)
         case 10..<13: .answersAtFirst(.backOff)
         case 13: .answersAtFirst(.reconnect)
-        case 14: .answersAtFirst(.mintAndReconnect)
+        case 14: .answersAtFirst(.reconnectOnce)
         case 15: .answersAtFirst(.doesNotWork(.topic))
         default: .answers(.accepted)
         }

@@ -71,31 +71,15 @@ struct CredentialTokens {
             guard accepted[connection] != serial else { return verdict }
             accepted[connection] = serial
             tokens.accepted(key, serial: serial, connectionOpenedAt: openedAt)
-        case .mintAndReconnect:
-            return judge(.expired, serial, verdict, openedAt: openedAt, now: now)
         case .reconnectOnce:
-            return judge(.unrelatedKey, serial, verdict, openedAt: openedAt, now: now)
-        case .mintLessAndReconnect:
-            tokens.complainedOfUpdates(key, serial: serial)
+            // The next request asks for the token of the time.
+            askedAt = nil
+            let judgement = tokens.refused(key, serial: serial, connectionOpenedAt: openedAt, now: now)
+            if judgement == .teamDoesNotWork { return .doesNotWork(.team) }
         default:
             break
         }
         return verdict
-    }
-
-    private mutating func judge(
-        _ refusal: TokenMinting.Refusal,
-        _ serial: UInt64,
-        _ verdict: ProviderVerdict,
-        openedAt: MonotonicTime,
-        now: MonotonicTime
-    ) -> ProviderVerdict {
-        // The next request asks for the token that may have been minted.
-        askedAt = nil
-        switch tokens.refused(key, refusal, serial: serial, connectionOpenedAt: openedAt, now: now) {
-        case .retry: return verdict
-        case .teamDoesNotWork: return .doesNotWork(.team)
-        }
     }
 }
 

@@ -337,7 +337,7 @@ extension ProviderVerdict {
     /// The credential is to blame, or what its connection was opened with.
     fileprivate var isAboutProvider: Bool {
         switch self {
-        case .doesNotWork, .mintAndReconnect, .reconnectOnce: true
+        case .doesNotWork, .reconnectOnce: true
         default: false
         }
     }
