@@ -16,7 +16,7 @@ struct APIAuthentication {
 
     private let basis: Basis
     private var verifier: ProviderTokenVerifier
-    private var tokens = ConnectionTokens()
+    private var tokens: ConnectionTokens
     /// By the key's id.
     private let credentials: [String: ProviderCredential]
     /// The last token, and what it reaches.
@@ -24,15 +24,18 @@ struct APIAuthentication {
 
     /// - Parameters:
     ///   - certificate: the client's, nil: it showed none.
+    ///   - tokens: the rules for those of this connection.
     ///   - keys: those that the service knows.
     ///   - served: the bundle IDs of the service.
     init(
         certificate: CertificateInfo?,
+        tokens: ConnectionTokens,
         environment: PushEnvironment,
         keys: [KnownProviderKey],
         served: Set<String>
     ) {
         basis = certificate.map { Self.basis($0, environment, served) } ?? .tokens
+        self.tokens = tokens
         verifier = ProviderTokenVerifier(
             keys: keys.map { .init(id: $0.id, publicKey: $0.publicKey, isOfEnvironment: $0.isOfEnvironment) }
         )
@@ -98,9 +101,9 @@ struct APIAuthentication {
         now: Int64
     ) throws(ProviderReason) -> ProviderToken {
         do throws(ProviderReason) {
-            let token = try verifier.verify(authorization: authorization, now: now)
-            try tokens.takeToken(token, now: now)
-            return token
+            let signed = try verifier.verify(authorization: authorization, now: now)
+            try tokens.takeToken(signed, now: now)
+            return signed.token
         } catch {
             if error == .expiredProviderToken { tokens.wedge() }
             throw error

@@ -113,6 +113,7 @@ final class APIHandler: ChannelInboundHandler {
             service: service,
             certificate: handshake.peer,
             keys: keys.keys(),
+            address: context.channel.remoteAddress?.ipAddress ?? "",
             isHTTP2: handshake.applicationProtocol == "h2",
             seed: .random(in: 0 ... .max)
         )

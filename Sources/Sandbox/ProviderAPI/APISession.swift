@@ -61,17 +61,20 @@ final class APISession {
     /// - Parameters:
     ///   - certificate: the client's; nil: it showed none.
     ///   - keys: those of the provider tokens that are taken on this connection.
+    ///   - address: the client's, without its port: provider tokens that change too often are counted by it.
     ///   - isHTTP2: both sides agreed on `h2` by ALPN.
     ///   - seed: of the ids that the service makes.
     init(
         service: PushService,
         certificate: CertificateInfo?,
         keys: [KnownProviderKey],
+        address: String = "",
         isHTTP2: Bool = true,
         seed: UInt64
     ) {
         let authentication = APIAuthentication(
             certificate: certificate,
+            tokens: ConnectionTokens(address: address, updates: service.tokenUpdates),
             environment: service.environment,
             keys: keys,
             served: Set(service.topics.map(\.name))

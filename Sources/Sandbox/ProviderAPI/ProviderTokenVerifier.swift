@@ -17,7 +17,7 @@ struct ProviderTokenVerifier {
 
     /// By the key's id alone, as tokens name it.
     private let keys: [String: Key]
-    private var last: (header: [UInt8], token: ProviderToken)?
+    private var last: (header: [UInt8], token: SignedProviderToken)?
 
     init(keys: [Key]) {
         self.keys = Dictionary(keys.map { ($0.id.key, $0) }, uniquingKeysWith: { _, new in new })
@@ -33,16 +33,16 @@ struct ProviderTokenVerifier {
     mutating func verify(
         authorization: UnsafeRawBufferPointer?,
         now: Int64
-    ) throws(ProviderReason) -> ProviderToken {
+    ) throws(ProviderReason) -> SignedProviderToken {
         guard let authorization else { throw .missingProviderToken }
-        let token: ProviderToken
+        let token: SignedProviderToken
         if let last, Self.isSame(authorization, last.header) {
             token = last.token
         } else {
-            token = try signedToken(authorization)
+            token = try verifiedToken(authorization)
             last = ([UInt8](authorization), token)
         }
-        guard !ProviderTokenAge.isExpired(issuedAt: token.issuedAt, now: now) else { throw .expiredProviderToken }
+        guard !ProviderTokenAge.isExpired(issuedAt: token.token.issuedAt, now: now) else { throw .expiredProviderToken }
         return token
     }
 
@@ -52,7 +52,9 @@ struct ProviderTokenVerifier {
         return memcmp(start, header, header.count) == 0
     }
 
-    private func signedToken(_ authorization: UnsafeRawBufferPointer) throws(ProviderReason) -> ProviderToken {
+    private func verifiedToken(
+        _ authorization: UnsafeRawBufferPointer
+    ) throws(ProviderReason) -> SignedProviderToken {
         let compact = try Self.compact(authorization)
         let parsed = Result { () throws(ProviderTokenFault) in try SignedProviderToken(compact: compact) }
         guard case .success(let signed) = parsed, let key = keys[signed.token.key.key],
@@ -60,7 +62,7 @@ struct ProviderTokenVerifier {
             key.publicKey.verifies(signature: signed.signature, of: signed.signingInput)
         else { throw .invalidProviderToken }
         guard key.isOfEnvironment else { throw .badEnvironmentKeyID }
-        return signed.token
+        return signed
     }
 
     /// The token behind the scheme, which is `bearer` in either case (RFC 9110 §11.1).

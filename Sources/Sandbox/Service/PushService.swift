@@ -57,6 +57,8 @@ final class PushService: Sendable {
     let courier = CourierDirectory()
     /// Rings when faults were changed, of whichever topic or of the door.
     let bell = FaultBell()
+    /// Of all connections to the provider API.
+    let tokenUpdates = TokenUpdates()
     let environment: PushEnvironment
     let gatewayLimits: GatewayLimits
     private let tokenKey: [UInt8]

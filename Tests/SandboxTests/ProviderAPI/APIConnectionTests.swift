@@ -89,8 +89,10 @@ struct APIConnectionTests {
             (try fixture.key.token(issuedAt: now - 3600), nil), (try fixture.key.token(issuedAt: now + 60), nil),
             (good, nil),
         ]
-        for (token, reason) in cases {
-            let reply = try #require(try fixture.connect().reply(fixture.request(authorization: token)))
+        for (number, (token, reason)) in cases.enumerated() {
+            // Too many tokens of one key from one address would be a fault of their own.
+            let client = fixture.connect(address: "192.0.2.\(number)")
+            let reply = try #require(try client.reply(fixture.request(authorization: token)))
             #expect(reply.status == (reason == nil ? 200 : 403) && reply.reason == reason)
         }
     }
@@ -123,21 +125,36 @@ struct APIConnectionTests {
         #expect(try reason(fixture.connect(), foreign) == nil)
     }
 
-    @Test("Tokens that change more than once in 20 minutes are refused; the present one goes on")
+    /// Answers a request with a token of the given second, over a connection of its own.
+    private func reply(
+        issued seconds: UInt32,
+        address: String = "192.0.2.1",
+        now: UInt32 = APIFixture.now
+    ) throws -> APIReply {
+        let client = fixture.connect(address: address)
+        client.now = now
+        let token = try fixture.key.token(issuedAt: APIFixture.now + seconds)
+        return try #require(try client.reply(fixture.request(authorization: token)))
+    }
+
+    @Test("Tokens that change more than once in 20 minutes are refused, whichever connections show them")
     func updates() throws {
-        let client = fixture.connect()
-        func reply(issued seconds: UInt32) throws -> APIReply? {
-            let token = try fixture.key.token(issuedAt: APIFixture.now + seconds)
-            return try client.reply(fixture.request(authorization: token))
-        }
-        // The signatures of one key and time differ, the tokens are the same.
-        #expect(try reply(issued: 0)?.status == 200 && reply(issued: 0)?.status == 200)
-        #expect(try reply(issued: 1)?.status == 200)
-        let refused = try #require(try reply(issued: 2))
+        #expect(try reply(issued: 0).status == 200 && reply(issued: 0).status == 200)
+        #expect(try reply(issued: 1).status == 200)
+        let refused = try reply(issued: 2)
         #expect(refused.status == 429 && refused.reason == "TooManyProviderTokenUpdates")
-        #expect(try reply(issued: 1)?.status == 200)
-        client.now += 1200
-        #expect(try reply(issued: 2)?.status == 200)
+        #expect(try reply(issued: 1).status == 200 && reply(issued: 0).status == 200, "those go on")
+        #expect(try reply(issued: 2, now: APIFixture.now + 1199).status == 429)
+        #expect(try reply(issued: 2, now: APIFixture.now + 1200).status == 200)
+    }
+
+    @Test("Tokens are counted by the client's address, and by their key")
+    func updatesApart() throws {
+        for second in 0..<2 as Range<UInt32> { #expect(try reply(issued: second).status == 200) }
+        #expect(try reply(issued: 2).status == 429)
+        #expect(try reply(issued: 2, address: "192.0.2.2").status == 200)
+        let other = fixture.request(authorization: try fixture.newsKey.token())
+        #expect(try reason(fixture.connect(), other) == nil)
     }
 
     // MARK: Streams

@@ -79,13 +79,20 @@ final class APIFixture {
 
     /// A new connection.
     ///
-    /// - Parameter certificate: nil: one for provider tokens.
-    func connect(_ certificate: CertificateInfo? = nil, isHTTP2: Bool = true) -> APIClient {
+    /// - Parameters:
+    ///   - certificate: nil: one for provider tokens.
+    ///   - address: the client's.
+    func connect(
+        _ certificate: CertificateInfo? = nil,
+        isHTTP2: Bool = true,
+        address: String = "192.0.2.1"
+    ) -> APIClient {
         let keys = [key, foreignKey, newsKey, productionKey].map(\.known)
         let session = APISession(
             service: service,
             certificate: certificate,
             keys: keys,
+            address: address,
             isHTTP2: isHTTP2,
             seed: 7
         )

@@ -43,7 +43,7 @@ import Testing
         _ now: Int64
     ) -> Result<ProviderToken, ProviderReason> {
         do throws(ProviderReason) {
-            return .success(try verifier.verify(authorization: authorization, now: now))
+            return .success(try verifier.verify(authorization: authorization, now: now).token)
         } catch {
             return .failure(error)
         }
@@ -96,13 +96,23 @@ import Testing
 }
 
 @Suite struct ConnectionTokensTests {
-    static func token(_ issuedAt: Int64, team: String = "TEAM", key: String = "KEY") -> ProviderToken {
-        ProviderToken(key: ProviderKeyID(team: team, key: key)!, issuedAt: issuedAt)
+    private let updates = TokenUpdates()
+
+    static func token(
+        _ issuedAt: Int64,
+        team: String = "TEAM",
+        key: String = "KEY",
+        signature: UInt8 = 0
+    ) throws -> SignedProviderToken {
+        let id = try #require(ProviderKeyID(team: team, key: key))
+        let compact = ProviderToken(key: id, issuedAt: issuedAt)
+            .compact { _ in [UInt8](repeating: signature, count: ProviderToken.signatureBytes) }
+        return try compact.withUnsafeBytes { try SignedProviderToken(compact: $0) }
     }
 
     static func take(
         _ tokens: inout ConnectionTokens,
-        _ token: ProviderToken,
+        _ token: SignedProviderToken,
         _ now: Int64
     ) -> ProviderReason? {
         do throws(ProviderReason) {
@@ -113,31 +123,73 @@ import Testing
         }
     }
 
-    @Test("A connection takes a new token, but not twice in 20 minutes")
-    func updates() {
-        var tokens = ConnectionTokens()
-        #expect(Self.take(&tokens, Self.token(0), 0) == nil)
-        #expect(Self.take(&tokens, Self.token(0), 5000) == nil)
-        #expect(Self.take(&tokens, Self.token(1), 5000) == nil)
-        #expect(Self.take(&tokens, Self.token(2), 6199) == .tooManyProviderTokenUpdates)
-        // The present one goes on.
-        #expect(Self.take(&tokens, Self.token(1), 6199) == nil)
-        #expect(Self.take(&tokens, Self.token(2), 6200) == nil)
+    private func connect(_ address: String = "192.0.2.1") -> ConnectionTokens {
+        ConnectionTokens(address: address, updates: updates)
+    }
+
+    @Test("A client takes a new token, but not twice in 20 minutes, over one connection or over others")
+    func updatesInTime() throws {
+        let (old, new, newest) = (try Self.token(4000), try Self.token(5000), try Self.token(5001))
+        var (first, second) = (connect(), connect())
+        #expect(Self.take(&first, old, 5000) == nil)
+        #expect(Self.take(&first, new, 5000) == nil)
+        #expect(Self.take(&first, newest, 6199) == .tooManyProviderTokenUpdates)
+        #expect(Self.take(&second, newest, 6199) == .tooManyProviderTokenUpdates)
+        // Tokens that were taken go on.
+        #expect(Self.take(&first, new, 6199) == nil)
+        #expect(Self.take(&second, old, 6199) == nil)
+        #expect(Self.take(&second, newest, 6200) == nil)
+    }
+
+    @Test("The same claims with another signature are another token")
+    func signatures() throws {
+        let signed = try (0..<3 as Range<UInt8>).map { try Self.token(0, signature: $0) }
+        var tokens = connect()
+        #expect(Self.take(&tokens, signed[0], 0) == nil)
+        #expect(Self.take(&tokens, signed[1], 1) == nil)
+        #expect(Self.take(&tokens, signed[2], 2) == .tooManyProviderTokenUpdates)
+    }
+
+    @Test("Other addresses and other keys count apart")
+    func apart() throws {
+        let signed = try (0..<3 as Range<Int64>).map { try Self.token($0) }
+        let other = try Self.token(2, key: "OTHER")
+        var (tokens, elsewhere) = (connect(), connect("192.0.2.2"))
+        #expect(Self.take(&tokens, signed[0], 2) == nil)
+        #expect(Self.take(&tokens, signed[1], 2) == nil)
+        #expect(Self.take(&tokens, signed[2], 2) == .tooManyProviderTokenUpdates)
+        #expect(Self.take(&elsewhere, signed[2], 2) == nil)
+        #expect(Self.take(&tokens, other, 2) == nil)
+    }
+
+    @Test("A client that comes back when its tokens have run out begins anew, as after a clock that was set back")
+    func forgotten() throws {
+        let signed = try [0, 1, 3700, 3701, 3702, 3699].map { try Self.token($0) }
+        var tokens = connect()
+        #expect(Self.take(&tokens, signed[0], 3000) == nil)
+        #expect(Self.take(&tokens, signed[1], 3000) == nil)
+        #expect(Self.take(&tokens, signed[2], 3700) == nil)
+        #expect(Self.take(&tokens, signed[3], 3700) == nil)
+        #expect(Self.take(&tokens, signed[4], 3702) == .tooManyProviderTokenUpdates)
+        #expect(Self.take(&tokens, signed[5], 3699) == nil)
     }
 
     @Test("A connection belongs to one team, whose keys it takes")
-    func teams() {
-        var tokens = ConnectionTokens()
-        #expect(Self.take(&tokens, Self.token(0), 0) == nil)
-        #expect(Self.take(&tokens, Self.token(0, team: "OTHER"), 1) == .unrelatedKeyID)
-        #expect(Self.take(&tokens, Self.token(0, key: "OTHER"), 2) == nil)
+    func teams() throws {
+        let (own, foreign) = (try Self.token(0), try Self.token(0, team: "OTHER"))
+        let sibling = try Self.token(0, key: "OTHER")
+        var tokens = connect()
+        #expect(Self.take(&tokens, own, 0) == nil)
+        #expect(Self.take(&tokens, foreign, 1) == .unrelatedKeyID)
+        #expect(Self.take(&tokens, sibling, 2) == nil)
     }
 
     @Test("A connection that has answered that a token is expired stays of no use")
-    func wedged() {
-        var tokens = ConnectionTokens()
-        #expect(Self.take(&tokens, Self.token(0), 0) == nil)
+    func wedged() throws {
+        let (old, new) = (try Self.token(0), try Self.token(9000))
+        var tokens = connect()
+        #expect(Self.take(&tokens, old, 0) == nil)
         tokens.wedge()
-        #expect(Self.take(&tokens, Self.token(9000), 9000) == .expiredProviderToken)
+        #expect(Self.take(&tokens, new, 9000) == .expiredProviderToken)
     }
 }
