@@ -82,6 +82,23 @@ extension IntegrationTests {
             }
         }
 
+        @Test("A worker that starts again ten times has the same provider token: the service never says too many")
+        func restarts() async throws {
+            try await withProviderAPI { run in
+                var worker = run.worker
+                for _ in 0..<10 {
+                    #expect(try run.deliver().kind == .confirmed)
+                    worker.signal(SIGTERM)
+                    #expect(worker.wait() == 0)
+                    worker = try run.pipeline.startWorker()
+                }
+                #expect(try run.deliver().kind == .confirmed)
+                // If a half hour has begun meanwhile there is a second token, which is not too many.
+                let stats = try await run.pipeline.sandbox.stats()
+                #expect(stats.rejected.isEmpty && stats.accepted == 11)
+            }
+        }
+
         @Test("Without an app a token is dead since the time of 410, silent from then on, and lives when it registers")
         func unregistered() async throws {
             try await withProviderAPI { run in
