@@ -1,7 +1,7 @@
 /// The items read so far of one command 2 frame; absent ones have their defaults [ours].
 struct Command2Items {
     private(set) var identifier: UInt32 = 0
-    private(set) var expiration: UInt32 = 0
+    private(set) var expiration = UInt32.max
     private(set) var priority = NotificationPriority.immediate
     private(set) var token = UnsafeRawBufferPointer(start: nil, count: 0)
     private(set) var payload = UnsafeRawBufferPointer(start: nil, count: 0)

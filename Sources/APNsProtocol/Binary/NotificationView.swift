@@ -13,9 +13,9 @@ public struct NotificationView {
     /// The provider's identifier; 0 when there is none (always with command 0) [ours].
     public let identifier: UInt32
 
-    /// UNIX seconds UTC until which the service may store the notification; 0 = do not store at all [13]. 0 when absent
-    /// from a command 2 frame [ours]. A command 0 frame has none and is delivered regardless of age [13]: it reads as
-    /// `UInt32.max`, later than any storage limit.
+    /// UNIX seconds UTC until which the service may store the notification; 0 = do not store at all [13]. A command 0
+    /// frame has none and is delivered regardless of age [13]: it reads as `UInt32.max`, later than any storage limit.
+    /// So does a command 2 frame without the item: the provider API stores what has no `apns-expiration`, too [ours].
     public let expiration: UInt32
 
     /// The priority; ``NotificationPriority/immediate`` when absent from the frame [ours].

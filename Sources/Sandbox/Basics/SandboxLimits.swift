@@ -32,7 +32,7 @@ enum SandboxLimits {
     static let devicesPerSlice = 1 << 13
 
     /// Longest time that an offline device's notification is kept: 30 days [later].
-    static let storageSeconds: UInt32 = 30 * 24 * 3600
+    static let storageSeconds = UInt32(StorageTime.limit.components.seconds)
 
     /// The UTF-8 of a bundle ID: as much as a courier frame can say.
     static let topicBytes = 255

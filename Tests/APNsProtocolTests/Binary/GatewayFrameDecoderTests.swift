@@ -21,13 +21,13 @@ import Testing
         }
     }
 
-    @Test("Absent items read as identifier 0, expiration 0 and priority 10")
+    @Test("Absent items read as identifier 0, no end of the storing, and priority 10")
     func defaults() {
         let run = GatewayRun.decode(Frame.command2([Item.token, Item.payload]))
         let expected = Received(
             command: 2,
             identifier: 0,
-            expiration: 0,
+            expiration: .max,
             priority: .immediate,
             token: Sample.token,
             payload: Sample.payload

@@ -107,7 +107,7 @@ struct GatewayModel {
         return Received(
             command: 2,
             identifier: integer(3),
-            expiration: integer(4),
+            expiration: items[4] == nil ? .max : integer(4),
             priority: items[5] == [5] ? .powerSaving : .immediate,
             token: token,
             payload: payload

@@ -112,6 +112,19 @@ struct GatewaySessionTests {
         #expect(fixture.ledger.counters.stored == 1)
     }
 
+    @Test("Of command 2 notifications without an expiration the last one is kept for each offline device, for 30 days")
+    func command2IsStored() {
+        fixture.ledger.set(5, .offline, now: TopicFixture.now)
+        for n in 1...2 {
+            let (token, payload) = (fixture.token(5), Frame.payload(n: n))
+            let items: [UInt8] = [1, 0, UInt8(token.count)] + token + [2, 0, UInt8(payload.count)] + payload
+            #expect(fixture.receive([2, 0, 0, 0, UInt8(items.count)] + items) == .read)
+        }
+        #expect(fixture.ledger.counters.stored == 1 && fixture.ledger.counters.coalesced == 1)
+        fixture.ledger.set(5, .online, now: TopicFixture.now + 30 * 24 * 3600 - 1)
+        #expect(fixture.ledger.counters.delivered == 1)
+    }
+
     @Test("A frame that the end of the stream cuts off is nothing")
     func cutFrame() {
         #expect(fixture.receive(Array(frames(1...2).dropLast())) == .read)
