@@ -50,6 +50,13 @@ extension AppOverrides {
             [Sensitive data](../Schemas/README.md#sensitive-data)
             """
         },
+        Key(
+            "ttl",
+            \.ttl,
+            .optional(.duration(EnvironmentSettings.ttls)),
+            standard: "the environment's",
+            counts: "for notifications handed to their connections from then on"
+        ) { "as `environments.<name>.ttl`" },
         Key("team", \.team, .optional(.providerID), standard: "`keys.team`") {
             "team whose provider key the app uses, see [Provider keys](RUN.md#provider-keys)"
         },

@@ -45,7 +45,8 @@ public struct BelfryConfiguration: Sendable, Equatable {
             payload: environment.transport == .http2
                 ? .byPushType : .limit(bytes: overrides?.payloadLimitBytes ?? environment.payloadLimitBytes),
             coalescingWindow: overrides?.coalescingWindow ?? worker.coalescingWindow,
-            sensitiveData: overrides?.sensitiveData ?? .off
+            sensitiveData: overrides?.sensitiveData ?? .off,
+            ttl: overrides?.ttl ?? environment.ttl ?? (environment.transport == .binary ? StorageTime.limit : nil)
         )
     }
 }
@@ -115,6 +116,8 @@ public struct AppOverrides: Sendable, Equatable {
     public var coalescingWindow: Duration?
     /// For payment card and social-security numbers in what users see.
     public var sensitiveData = SensitiveDataPolicy.off
+    /// See ``EnvironmentSettings/ttl``.
+    public var ttl: Duration?
     /// Team of the provider key, and the key's ID: with one of them the topic uses a key, even beside a certificate.
     public var team: String?
     public var key: String?
@@ -132,6 +135,9 @@ public struct AppSettings: Sendable, Equatable {
     public let coalescingWindow: Duration
     /// See ``AppOverrides/sensitiveData``.
     public let sensitiveData: SensitiveDataPolicy
+    /// For how long the service may store a notification whose request says no expiration; zero: not at all. Nil: as
+    /// long as the service does by itself, over HTTP/2 alone [later].
+    public let ttl: Duration?
 }
 
 /// The outcomes that are published.

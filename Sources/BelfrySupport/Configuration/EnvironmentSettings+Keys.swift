@@ -50,10 +50,17 @@ extension EnvironmentSettings {
         Key("token-limit", \.tokenLimitBytes, .integer(32...100), standard: "with `transport: http2` `100`") {
             "bytes of the longest token"
         },
+        Key("ttl", \.ttl, .optional(.duration(ttls)), standard: "as long as the service stores, up to 30 days") {
+            """
+            for how long, from the time when a worker hands it over, the service may store a notification for a device \
+            that is offline, if its request says no [`expiration`](../Schemas/README.md#limits); `0s`: not at all
+            """
+        },
     ]
 
     /// Of an environment, and of one topic.
     static let payloadLimits = 256...2048
+    static let ttls = Duration.zero...StorageTime.limit
 
     private static func readGateways(_ section: ConfigurationSection, _ settings: inout EnvironmentSettings) {
         settings.gateways = section.addresses("gateways", defaultPort: settings.transport.gatewayPort)

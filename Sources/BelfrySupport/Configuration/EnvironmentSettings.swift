@@ -38,6 +38,9 @@ public struct EnvironmentSettings: Sendable, Equatable {
     public var payloadLimitBytes = PayloadLimit.binary2013
     /// The longest token: 32 over the binary interface [13], up to 100. [later]
     public var tokenLimitBytes: Int
+    /// For how long the service may store a notification whose request says no expiration, up to
+    /// ``StorageTime/limit``; zero: not at all. Nil: as long as the service stores.
+    public var ttl: Duration?
 
     public init(name: String, gateways: [HostPort], transport: Transport = .binary) {
         self.name = name

@@ -159,6 +159,10 @@ struct ConfigurationProblemTests {
                 "apps.a.b.payload-limit: found \"255\"; allowed: a whole number, 256...2048"
             ),
             (
+                "apps: {a.b: {ttl: 31d}}",
+                "apps.a.b.ttl: found \"31d\"; allowed: a duration such as 500ms, 2s, 1m or 6h, 0ms...30d"
+            ),
+            (
                 "apps: {a.b: {sensitive-data: reject}}",
                 "apps.a.b.sensitive-data: found \"reject\"; allowed: off, warn, refuse"
             ),

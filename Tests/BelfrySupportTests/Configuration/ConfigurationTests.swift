@@ -242,12 +242,12 @@ struct ConfigurationTests {
             """
             redis: {when-away: send, away-after: 250ms}
             environments:
-              production: {gateways: ["a.example:1", "[::1]:2"], payload-limit: 2048, token-limit: 100}
+              production: {gateways: ["a.example:1", "[::1]:2"], payload-limit: 2048, token-limit: 100, ttl: 6h}
             registrar: {group-id: r, batch: 3}
             harvester: {interval: 30m, lease: 10s, connect-timeout: 2s}
             retention: {tombstones: 720h, idle: 365d, rate: 77}
             apps:
-              a.b: {spread: 16, payload-limit: 512, coalescing-window: 30s, sensitive-data: warn}
+              a.b: {spread: 16, payload-limit: 512, coalescing-window: 30s, sensitive-data: warn, ttl: 0s}
               a.c: {sensitive-data: off}
             outcomes: none
             log: {level: debug}
@@ -273,13 +273,13 @@ struct ConfigurationTests {
         #expect(topic.spread == 16)
         #expect(topic.payload == .limit(bytes: 512))
         #expect(topic.coalescingWindow == .seconds(30))
-        #expect(topic.sensitiveData == .warn)
+        #expect(topic.sensitiveData == .warn && topic.ttl == .zero)
         #expect(configuration.topic("a.c", in: production).sensitiveData == .off)
         #expect(configuration.topic("a.d", in: production).sensitiveData == .off)
         let other = configuration.topic("a.c", in: production)
         #expect(other.spread == nil)
         #expect(other.payload == .limit(bytes: 2048))
-        #expect(other.coalescingWindow == .zero)
+        #expect(other.coalescingWindow == .zero && other.ttl == .seconds(6 * 3600))
     }
 
     @Test("An empty environment name means the only one, and nothing when there are two")

@@ -30,6 +30,16 @@ struct ProviderConfigurationTests {
         #expect(configuration.topic("a.b", in: old).payload == .limit(bytes: 512))
     }
 
+    @Test("Without ttl notifications are stored for 30 days, or over HTTP/2 as the service does by itself")
+    func storing() throws {
+        let configuration = try load(
+            "environments: {today: {gateways: a, transport: http2}, yesterday: {gateways: a}}\napps: {a.b: {ttl: 30d}}"
+        )
+        let month = Duration.seconds(30 * 86_400)
+        #expect(configuration.environments.map { configuration.topic("a.c", in: $0).ttl } == [nil, month])
+        #expect(configuration.environments.map { configuration.topic("a.b", in: $0).ttl } == [month, month])
+    }
+
     @Test("Channels are managed at the host that is configured, or at Apple's beside Apple's gateway")
     func channels() throws {
         let configuration = try load(
