@@ -29,8 +29,8 @@ struct RequestFields {
     private(set) var notification: DecodedNotification?
     /// Of the notification, not decoded yet.
     private var parts = NotificationParts()
-    private(set) var expiration: Int64 = 0
-    private(set) var hasExpiration = false
+    /// Nil: not said.
+    private(set) var expiration: Int64?
     /// 0: not said.
     private(set) var priority: UInt32 = 0
     private(set) var coalescingKey = UnsafeRawBufferPointer(start: nil, count: 0)
@@ -96,7 +96,6 @@ struct RequestFields {
             case (Field.expiration, .varint):
                 guard let value = cursor.readVarint() else { throw Self.malformed }
                 expiration = Int64(bitPattern: value)
-                hasExpiration = true
             case (Field.priority, .varint):
                 guard let value = cursor.readVarint() else { throw Self.malformed }
                 priority = UInt32(truncatingIfNeeded: value)
@@ -131,7 +130,7 @@ struct RequestFields {
             )
         }
         try checkTokens()
-        guard UInt32(exactly: expiration) != nil else {
+        if let expiration, UInt32(exactly: expiration) == nil {
             throw RecordError(
                 .expirationOutOfRange,
                 "'expiration' is \(expiration); UNIX seconds, 0...\(UInt32.max), are allowed"

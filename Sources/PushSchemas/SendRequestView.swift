@@ -36,11 +36,8 @@ public struct SendRequestView {
     /// The request has a structured notification.
     public var isStructured: Bool { storage.map { $0.notification != nil } ?? false }
 
-    /// UNIX seconds, UTC; 0: do not store.
-    public let expiration: UInt32
-
-    /// The request says its expiration, be it 0.
-    public let hasExpiration: Bool
+    /// UNIX seconds, UTC; 0: do not store. Nil: not said, so that the default holds.
+    public let expiration: UInt32?
 
     /// 10 or 5 [13], or 1 [later]; nil: not said.
     public let priority: UInt8?
@@ -72,8 +69,7 @@ public struct SendRequestView {
         requestID: UnsafeRawBufferPointer,
         environment: UnsafeRawBufferPointer,
         payload: UnsafeRawBufferPointer,
-        expiration: UInt32,
-        hasExpiration: Bool,
+        expiration: UInt32?,
         priority: UInt8?,
         coalescingKey: UnsafeRawBufferPointer,
         pushType: UnsafeRawBufferPointer,
@@ -88,7 +84,6 @@ public struct SendRequestView {
         self.environment = environment
         self.payload = payload
         self.expiration = expiration
-        self.hasExpiration = hasExpiration
         self.priority = priority
         self.coalescingKey = coalescingKey
         self.pushType = pushType

@@ -36,7 +36,7 @@ enum BroadcastRule {
             )
         }
         var missing: [String] = []
-        if !request.hasExpiration { missing.append("'expiration'") }
+        if request.expiration == nil { missing.append("'expiration'") }
         if request.priority == nil { missing.append("'priority'") }
         guard missing.isEmpty else {
             throw RecordRefusal(

@@ -88,8 +88,7 @@ struct SendRequestViewPropertyTests {
         #expect(Array(view.payload) == payload(message))
         let notification: PushNotification? = if case .notification(let parts) = message.content { parts } else { nil }
         #expect(view.notification == notification, "\(value)")
-        #expect(Int64(view.expiration) == message.expiration)
-        #expect(view.hasExpiration == message.hasExpiration)
+        #expect(view.expiration.map(Int64.init) == (message.hasExpiration ? message.expiration : nil))
         #expect(view.isBroadcast == !message.channel.isEmpty)
         #expect(view.report.map { Int($0.rawValue) } ?? 0 == message.report.rawValue)
         #expect(Array(view.coalescingKey) == Array(message.coalescingKey.utf8))
@@ -148,7 +147,11 @@ struct SendRequestViewPropertyTests {
         case 1, 2, 3: request.payload = randomData(0...200, &generator)
         default: request.payloadJson = #"{"aps":{"alert":"grüß"}}"#
         }
-        if Bool.random(using: &generator) { request.expiration = Int64.random(in: -1...(1 << 33), using: &generator) }
+        switch Int.random(in: 0..<4, using: &generator) {
+        case 0: request.expiration = 0
+        case 1: request.expiration = Int64.random(in: -1...(1 << 33), using: &generator)
+        default: break
+        }
         if Bool.random(using: &generator) { request.priority = [0, 1, 2, 5, 10].randomElement(using: &generator) ?? 0 }
         if Bool.random(using: &generator) {
             request.pushType = ["", "alert", "größe"].randomElement(using: &generator) ?? ""

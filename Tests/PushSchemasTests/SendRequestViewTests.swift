@@ -102,12 +102,12 @@ struct SendRequestViewTests {
         #expect(Array(view.token(at: 1).bytes) == [UInt8](repeating: 9, count: 32))
     }
 
-    @Test("An absent expiration is 0; what else is absent is not said")
+    @Test("What is absent is not said")
     func defaults() throws {
         let value = try serialized { $0.tokens = [.with { $0.hex = "00" }] }
         try value.withUnsafeBytes { bytes in
             let view = try SendRequestView(decoding: bytes, as: .protobuf)
-            #expect(view.expiration == 0)
+            #expect(view.expiration == nil)
             #expect(view.priority == nil)
             #expect(view.pushType.isEmpty && view.collapseID.isEmpty)
             #expect(view.requestID.isEmpty)
@@ -130,7 +130,7 @@ struct SendRequestViewTests {
             let view = try SendRequestView(decoding: bytes, as: .json)
             #expect(view.isBroadcast && view.tokenCount == 1)
             #expect(String(decoding: view.token(at: 0).bytes, as: UTF8.self) == "dHN0")
-            #expect(view.hasExpiration)
+            #expect(view.expiration == 0)
         }
         let tokens = try serialized { $0.packedTokens = Data(repeating: 1, count: 32) }
         try tokens.withUnsafeBytes { bytes in
@@ -139,17 +139,24 @@ struct SendRequestViewTests {
         }
     }
 
-    @Test("An expiration of 0 is said, an absent one is not")
+    @Test("An expiration of 0 is said, an absent one is not, in both forms")
     func saidExpiration() throws {
-        for expiration in [nil, 0, 7] as [Int64?] {
+        for (expiration, text) in [
+            (nil, ""), (nil, #","expiration":null"#), (0, #","expiration":"0""#), (0, #","expiration":0"#),
+            (7, #","expiration":"7""#),
+        ] as [(UInt32?, String)] {
             let value = try serialized {
                 $0.packedTokens = Data(repeating: 1, count: 32)
-                if let expiration { $0.expiration = expiration }
+                if let expiration { $0.expiration = Int64(expiration) }
             }
             try value.withUnsafeBytes { bytes in
                 let view = try SendRequestView(decoding: bytes, as: .protobuf)
-                #expect(view.hasExpiration == (expiration != nil))
-                #expect(Int64(view.expiration) == expiration ?? 0)
+                #expect(view.expiration == expiration)
+            }
+            let json = Array(#"{"payloadJson":"{}","tokens":[{"hex":"00"}]\#(text)}"#.utf8)
+            try json.withUnsafeBytes { bytes in
+                let view = try SendRequestView(decoding: bytes, as: .json)
+                #expect(view.expiration == expiration, "\(text)")
             }
         }
     }

@@ -134,7 +134,8 @@ public nonisolated struct PushSendRequest: Sendable {
   public var packedTokens: Data = Data()
 
   /// UNIX seconds, UTC, until which the push service may store the notification for a device that is offline:
-  /// 0 to 4294967295. 0 or absent: it is not stored at all. In the past: every token's outcome is "expired".
+  /// 0 to 4294967295. 0: it is not stored at all. In the past: every token's outcome is "expired". Absent: it is stored
+  /// for `ttl` of app or environment, else for as long as the service stores, up to 30 days.
   public var expiration: Int64 {
     get {_expiration ?? 0}
     set {_expiration = newValue}

@@ -11,8 +11,19 @@ struct NotificationWriter: ~Copyable {
     /// The content's number among those of the topic's lane over HTTP/2.
     private var number: UInt32?
 
-    /// - Parameter isLone: there is one notification only: what it shares is not worth keeping.
-    init(to lanes: AppLanes, _ content: NotificationContent, isLone: Bool) {
+    /// - Parameters:
+    ///   - isLone: there is one notification only: what it shares is not worth keeping.
+    ///   - unixMilliseconds: now; asked for only if the content says no expiration.
+    init(
+        to lanes: AppLanes,
+        _ content: NotificationContent,
+        isLone: Bool,
+        unixMilliseconds: @autoclosure () -> Int64
+    ) {
+        var content = content
+        if content.expiration == nil {
+            content.expiration = lanes.topic.defaultExpiration(unixMilliseconds: unixMilliseconds())
+        }
         self.lanes = lanes
         self.content = content
         self.isLone = isLone
@@ -57,7 +68,7 @@ struct NotificationWriter: ~Copyable {
                 token: token,
                 checksum: checksum,
                 payload: content.payload,
-                expiration: content.expiration,
+                expiration: expiration,
                 priority: priority
             )
         }
@@ -65,7 +76,7 @@ struct NotificationWriter: ~Copyable {
             template = FrameTemplate(
                 tokenBytes: token.count,
                 payload: content.payload,
-                expiration: content.expiration,
+                expiration: expiration,
                 priority: priority
             )
         }
@@ -78,5 +89,13 @@ struct NotificationWriter: ~Copyable {
             preconditionFailure("a request of an environment with the binary interface is judged for it")
         }
         return priority
+    }
+
+    /// Of the binary interface, where a default always stands for what a request does not say.
+    private var expiration: UInt32 {
+        guard let expiration = content.expiration else {
+            preconditionFailure("an app of an environment with the binary interface has a default")
+        }
+        return expiration
     }
 }

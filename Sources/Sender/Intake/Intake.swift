@@ -166,7 +166,7 @@ final class Intake {
         if content.changesBadges { feed.noteBadges(of: record) }
         let requestKey = requestKey(of: request)
         if let requestKey { feed.requestKeys.append(requestKey, for: record) }
-        if request.expiration != 0, Int64(request.expiration) < unixSeconds {
+        if let expiration = request.expiration, expiration != 0, Int64(expiration) < unixSeconds {
             prepared.payloads.truncate(to: arenaEnd)
             return end(record, of: feed, tokens: request.tokenCount, as: .expired)
         }

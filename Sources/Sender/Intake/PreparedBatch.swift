@@ -17,8 +17,8 @@ struct PreparedRecord {
     let topic: Topic
     /// Number of the record in its feed.
     var number: UInt32
-    /// UNIX seconds; 0: do not store.
-    var expiration: UInt32
+    /// See ``NotificationContent/expiration``.
+    var expiration: UInt32?
     /// That of all notifications, unless the record has several.
     var payload: PreparedPayload
     /// The record's notifications in the columns of the batch.

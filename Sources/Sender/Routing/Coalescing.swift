@@ -164,7 +164,7 @@ final class Coalescing {
             Coalescer.Request(
                 ticket: ticket,
                 stamp: request.stamp,
-                expiration: request.expiration
+                expiration: request.expiration ?? 0
             ),
             of: request.subject,
             now: now,

@@ -159,7 +159,12 @@ final class Routing {
         let hasRefused = !record.isBroadcast && hasRefused(of: record.topic)
         let isProbed = lanes.sending != .all
         let hasTroubled = !lanes.troubled.isEmpty
-        var writer = NotificationWriter(to: lanes, content, isLone: notifications.count == 1)
+        var writer = NotificationWriter(
+            to: lanes,
+            content,
+            isLone: notifications.count == 1,
+            unixMilliseconds: unixMilliseconds()
+        )
         var sent = 0
         if batch.isWithoutState { record.feed.sentWithoutState.mark(record.number) }
         // Each look at a column of the batch would count references to it.
@@ -226,7 +231,7 @@ final class Routing {
         if wasRefused, !request.terms.isBroadcast {
             return outcomes.silence(request.reference, .invalid)
         }
-        if request.expiration != 0, Int64(request.expiration) < unixMilliseconds() / 1000 {
+        if let expiration = request.expiration, expiration != 0, Int64(expiration) < unixMilliseconds() / 1000 {
             return outcomes.settle(request.reference, .expired)
         }
         let lanes = gateway.lanes(of: request.topic)
@@ -239,7 +244,12 @@ final class Routing {
                     expiration: request.expiration,
                     ids: request.ids
                 )
-                var writer = NotificationWriter(to: lanes, content, isLone: true)
+                var writer = NotificationWriter(
+                    to: lanes,
+                    content,
+                    isLone: true,
+                    unixMilliseconds: unixMilliseconds()
+                )
                 writer.append(request.reference, token: token, checksum: request.checksum)
             }
         }
@@ -249,8 +259,8 @@ final class Routing {
 
     // MARK: Probes
 
-    private func noteProbe(_ reference: NotificationReference, of topic: Topic, expiration: UInt32) {
-        guard expiration != 0 else { return }
+    private func noteProbe(_ reference: NotificationReference, of topic: Topic, expiration: UInt32?) {
+        guard let expiration, expiration != 0 else { return }
         probes[topic.index, default: []].append(Probe(reference: reference, expiration: expiration))
     }
 

@@ -12,8 +12,8 @@ struct WaitingRequest {
     var checksum: UInt32
     var payload: [UInt8]
     var terms: DeliveryTerms
-    /// UNIX seconds; 0: do not store.
-    var expiration: UInt32
+    /// See ``NotificationContent/expiration``.
+    var expiration: UInt32?
     /// See ``PreparedRecord/ids``.
     var ids: NotificationIDs?
     /// Fingerprint of token and coalescing key.

@@ -16,6 +16,8 @@ final class Topic {
         var coalescingWindow: Duration
         var tokenRule: TokenRule
         var sensitiveData: SensitiveDataPolicy
+        /// See ``AppSettings/ttl``.
+        var ttl: Duration?
         var limits: LaneLimits
 
         init(_ settings: AppSettings, tokenBytes: ClosedRange<Int>, limits: LaneLimits) {
@@ -23,6 +25,7 @@ final class Topic {
             coalescingWindow = settings.coalescingWindow
             tokenRule = TokenRule(lengths: tokenBytes, spread: settings.spread)
             sensitiveData = settings.sensitiveData
+            ttl = settings.ttl
             self.limits = limits
         }
     }
@@ -81,4 +84,15 @@ final class Topic {
     var tokenRule: TokenRule { settings.tokenRule }
     var sensitiveData: SensitiveDataPolicy { settings.sensitiveData }
     var limits: LaneLimits { settings.limits }
+
+    /// The expiration of a notification whose request says none, from the time when it goes to the gateway.
+    ///
+    /// - Returns: UNIX seconds; a part of one counts as a whole one. 0: it is not stored. Nil: the service's default,
+    ///   which HTTP/2 alone has [later].
+    func defaultExpiration(unixMilliseconds: Int64) -> UInt32? {
+        guard let ttl = settings.ttl else { return nil }
+        guard ttl > .zero else { return 0 }
+        let end = unixMilliseconds + Int64(ttl.wholeNanoseconds / 1_000_000)
+        return UInt32(clamping: (end + 999) / 1000)
+    }
 }

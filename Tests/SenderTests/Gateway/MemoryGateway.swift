@@ -32,6 +32,7 @@ final class MemoryGateway: GatewayConnectors {
     fileprivate(set) var accepted: [Accepted] = []
     /// By place in `accepted`.
     fileprivate(set) var payloads: [[UInt8]] = []
+    fileprivate(set) var expirations: [UInt32] = []
     private(set) var attempts: [String] = []
     private(set) var ticks = 0
     /// Connections that have freed their buffers, in order: their bundles.
@@ -179,6 +180,7 @@ private final class MemoryConnection: GatewayConnection {
                 if let status = answer?(token) { return status }
                 gateway.accepted.append(.init(bundleID: bundleID, token: token))
                 gateway.payloads.append(Array(view.payload))
+                gateway.expirations.append(view.expiration)
                 gateway.acceptedOver.append(edition)
                 return nil
             }

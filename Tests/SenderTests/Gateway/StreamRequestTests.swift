@@ -64,8 +64,8 @@ struct StreamRequestTests {
                 Field(name: "apns-topic", value: "com.example.news.voip"),
                 Field(name: "apns-push-type", value: "voip"),
                 Field(name: "apns-priority", value: "5"),
-                Field(name: "apns-expiration", value: "2000000000"),
                 Field(name: "apns-id", value: id(0xAB, requestID: "r")),
+                Field(name: "apns-expiration", value: "2000000000"),
                 Field(name: "apns-collapse-id", value: "score"),
             ]
         )

@@ -40,7 +40,8 @@ struct BroadcastFields: ~Copyable {
         }
         fields.replaceValue(at: pushType, content.pushType.rawValue)
         fields.replaceValue(at: priority, "\(content.priority.rawValue)")
-        fields.replaceValue(at: expiration, "\(content.expiration)")
+        // Always said: see ``BroadcastRule``.
+        fields.replaceValue(at: expiration, "\(content.expiration ?? 0)")
         fields.replaceValue(at: channel, byteCount: request.token.count) { $0.copyBytes(from: request.token) }
         fields.replaceValue(at: id, byteCount: NotificationID.textBytes) { request.id.write(into: $0) }
     }

@@ -14,15 +14,12 @@ struct HTTP2RequestFields: ~Copyable {
     private let topic: Int
     private let pushType: Int
     private let priority: Int
-    private let expiration: Int
-    /// Fields of every request; one with a collapse id has one more.
+    /// Fields of every request; expiration and collapse id follow where there are any.
     private let count: Int
     private var content: StreamContent?
     private var authorizationValue: [UInt8] = []
-    /// The table has the names of id and expiration.
-    private var hasNames = false
-    /// The table has the name of the collapse id.
-    private var hasCollapseIDName = false
+    /// Fields whose names the table has, of those that are not indexed.
+    private var named: Set<ProviderHeader> = []
     /// Fields of the latest request that brought their names into the table.
     private var introduced: [Int] = []
 
@@ -38,7 +35,6 @@ struct HTTP2RequestFields: ~Copyable {
         topic = fields.append(.topic)
         pushType = fields.append(.pushType)
         priority = fields.append(.priority)
-        expiration = fields.append(.expiration)
         id = fields.append(.id)
         count = fields.count
     }
@@ -51,16 +47,10 @@ struct HTTP2RequestFields: ~Copyable {
             authorizationValue = value
             fields.replaceValue(at: authorization, byteCount: value.count) { $0.copyBytes(from: value) }
             // Tokens are what pushes names out.
-            hasNames = false
-            hasCollapseIDName = false
+            named = []
             content = nil
         }
         if content !== request.content { write(request.content) }
-        if !hasNames {
-            hasNames = true
-            introduce(expiration)
-            introduce(id)
-        }
         fields.replaceValue(at: path, byteCount: ProviderPath.bytes(tokenBytes: request.token.count)) {
             _ = ProviderPath.write(token: request.token, into: $0)
         }
@@ -72,21 +62,23 @@ struct HTTP2RequestFields: ~Copyable {
         fields.replaceValue(at: topic, content.topic)
         fields.replaceValue(at: pushType, content.pushType.rawValue)
         fields.replaceValue(at: priority, "\(content.priority.rawValue)")
-        fields.replaceValue(at: expiration, "\(content.expiration)")
         fields.truncate(to: count)
+        introduce(.id, at: id)
+        if let expiration = content.expiration {
+            let field = fields.append(.expiration, "\(expiration)")
+            introduce(.expiration, at: field)
+        }
         guard !content.collapseID.isEmpty else { return }
         let collapseID = fields.append(.collapseID)
         fields.replaceValue(at: collapseID, byteCount: content.collapseID.count) {
             $0.copyBytes(from: content.collapseID)
         }
-        if !hasCollapseIDName {
-            hasCollapseIDName = true
-            introduce(collapseID)
-        }
+        introduce(.collapseID, at: collapseID)
     }
 
-    /// Has the name of a field indexed, with the value that it has in the present request.
-    private mutating func introduce(_ field: Int) {
+    /// Has the name of a field indexed that the table lacks, with the value that it has in the present request.
+    private mutating func introduce(_ header: ProviderHeader, at field: Int) {
+        guard named.insert(header).inserted else { return }
         fields.setIndexing(at: field, .indexed)
         introduced.append(field)
     }

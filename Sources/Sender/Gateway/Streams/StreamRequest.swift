@@ -11,8 +11,8 @@ final class StreamContent {
     let broadcastPath: String?
     let pushType: PushType
     let priority: ProviderPriority
-    /// UNIX seconds; 0: one attempt, no storage.
-    let expiration: UInt32
+    /// UNIX seconds; 0: one attempt, no storage. Nil: the service's default, without a field.
+    let expiration: UInt32?
     /// Empty: none.
     let collapseID: [UInt8]
     let ids: NotificationIDs
