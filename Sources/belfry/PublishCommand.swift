@@ -58,7 +58,7 @@ struct PublishCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "UNIX seconds until which the push service may store it; none: it is not stored.",
+            "UNIX seconds until which the push service may store it, 0: not at all; none: as long as the default says.",
             valueName: "seconds"
         )
     )
@@ -209,7 +209,7 @@ struct PublishCommand: AsyncParsableCommand {
         publication.rate = rate
         publication.checkpoint = checkpoint
         publication.awaitsOutcomes = wait
-        publication.typed = "\(requestID ?? "") \(expiration ?? 0) \(ttl?.duration ?? .zero)"
+        publication.typed = "\(requestID ?? "") \(expiration.map(String.init) ?? "") \(ttl?.duration ?? .zero)"
         if dryRun { return try foretell(publication, through: configuration.kafka) }
         if checkpoint != nil, configuration.worker.dedupeWindow == .zero { Diagnostics.tell(Self.withoutDedupe) }
         let completion = try publish(publication, through: configuration.kafka)

@@ -16,7 +16,7 @@ public struct PublishOrder: Equatable, Sendable {
     public var environment = ""
     /// Passed on to the outcomes.
     public var requestID: String
-    /// UNIX seconds; nil: the push service does not store.
+    /// UNIX seconds, 0: the push service does not store; nil: its default holds.
     public var expiration: UInt32?
     /// 10, 5 or 1; nil: the push type's default.
     public var priority: UInt32?

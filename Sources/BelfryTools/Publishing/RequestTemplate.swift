@@ -10,7 +10,7 @@ extension RequestBatcher {
         var environment = ""
         /// Checked.
         var content: OrderedContent
-        /// UNIX seconds; nil: do not store.
+        /// UNIX seconds, 0: do not store; nil: not said.
         var expiration: UInt32?
         /// 10, 5 or 1; nil: not said.
         var priority: UInt32?
