@@ -97,4 +97,23 @@ struct DefaultExpirationTests {
         #expect(try bench.offsets(.expired) == [1])
         #expect(bench.gateway.expirations.last == 1060, "from the time when it went to its connection")
     }
+
+    @Test("What waits for its coalescing window is stored from its end on")
+    func window() throws {
+        let bench = Bench {
+            $0.environments[0].ttl = .seconds(60)
+            $0.worker.coalescingWindow = .seconds(2)
+        }
+        defer { bench.shard.leave() }
+        bench.setClock(unixSeconds: Self.now)
+        bench.assign(0)
+        var waiting = request([1], expiration: nil)
+        waiting.1.coalescingKey = "score"
+        try bench.bring([waiting])
+        bench.wait(milliseconds: 1000)
+        #expect(bench.gateway.expirations == [])
+        bench.setClock(unixSeconds: Self.now + 100)
+        bench.wait(milliseconds: 3000)
+        #expect(bench.gateway.expirations.map(Int64.init) == [Self.now + 160])
+    }
 }
