@@ -21,6 +21,9 @@ struct KafkaAssignment {
     private(set) var running: Set<KafkaTopicPartition> = []
     /// The partitions that were moved and not heard of since. Their position is their start, whatever librdkafka says.
     private(set) var moved: Set<KafkaTopicPartition> = []
+    /// The last offsets of partitions that were read to their end, if they hold nothing to read: marks of transactions,
+    /// and records of those that were aborted.
+    private var unreadable: [KafkaTopicPartition: Range<Int64>] = [:]
     private var known: [Key: Bool] = [:]
     /// Messages come in runs of one partition.
     private var last: (key: Key, isAssigned: Bool)?
@@ -32,6 +35,7 @@ struct KafkaAssignment {
         paused = []
         running = []
         moved = []
+        unreadable = [:]
         add(positions)
     }
 
@@ -46,7 +50,10 @@ struct KafkaAssignment {
     }
 
     mutating func remove(_ places: [KafkaTopicPartition]) {
-        for place in places { starts[place] = nil }
+        for place in places {
+            starts[place] = nil
+            unreadable[place] = nil
+        }
         paused.subtract(places)
         running.subtract(places)
         moved.subtract(places)
@@ -78,6 +85,25 @@ struct KafkaAssignment {
     /// Notes that an error may have stopped a partition until it is started anew.
     mutating func noteStopped(_ place: KafkaTopicPartition) {
         running.remove(place)
+    }
+
+    /// Notes that an assigned partition was read to its end.
+    ///
+    /// - Parameters:
+    ///   - position: one past the last record that librdkafka handed out, perhaps of a former start; negative: it
+    ///     handed out none.
+    ///   - end: the offset at which reading goes on, beyond `position` if nothing in between can be read.
+    mutating func noteEnd(of place: KafkaTopicPartition, position: Int64, end: Int64) {
+        guard let start = starts[place] else { return }
+        let next = max(position, start)
+        // A position beyond the end is that of records which follow it in the same batch.
+        unreadable[place] = next >= 0 && next <= end ? next..<end : nil
+    }
+
+    /// The extent of a partition that is left to read: without offsets at its end that hold nothing to read.
+    func readable(_ extent: KafkaWatermarks, of place: KafkaTopicPartition) -> KafkaWatermarks {
+        guard let unreadable = unreadable[place], unreadable.upperBound == extent.high else { return extent }
+        return KafkaWatermarks(low: extent.low, high: max(extent.low, unreadable.lowerBound))
     }
 
     /// The message belongs to an assigned partition; if so, the partition is noted as running.

@@ -121,6 +121,10 @@ extension KafkaConsumer {
                 inbox.noteFailure(of: handle.pointer)
                 return false
             }
+            if message.pointee.err == RD_KAFKA_RESP_ERR__PARTITION_EOF {
+                noteEnd(message)
+                return tellsEnds
+            }
             noteStopped(message)
             return true
         }
@@ -134,13 +138,21 @@ extension KafkaConsumer {
 
     /// The end of a partition stops nothing; any other error may.
     private func noteStopped(_ message: UnsafeMutablePointer<rd_kafka_message_t>) {
-        guard message.pointee.err != RD_KAFKA_RESP_ERR__PARTITION_EOF, let topic = message.pointee.rkt else { return }
-        assignment.noteStopped(
+        if let place = Self.place(of: message) { assignment.noteStopped(place) }
+    }
+
+    private func noteEnd(_ message: UnsafeMutablePointer<rd_kafka_message_t>) {
+        guard let place = Self.place(of: message), let position = try? positions([place]).first else { return }
+        assignment.noteEnd(of: place, position: position.offset, end: message.pointee.offset)
+    }
+
+    private static func place(of message: UnsafeMutablePointer<rd_kafka_message_t>) -> KafkaTopicPartition? {
+        message.pointee.rkt.map { topic in
             KafkaTopicPartition(
                 topic: String(cString: rd_kafka_topic_name(topic)),
                 partition: message.pointee.partition
             )
-        )
+        }
     }
 
     /// Calls the handlers. A handler may call back in, even close: so one report is taken at a time.

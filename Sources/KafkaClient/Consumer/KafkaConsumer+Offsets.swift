@@ -77,13 +77,17 @@ extension KafkaConsumer {
     }
 
     /// The watermarks of the last fetch, without a request; nil before the first fetch.
+    ///
+    /// Marks of transactions are never handed out, so that a position stays before those at the end of the log. Once a
+    /// partition was read to its end, the upper one is that of the last record instead, and who has read it has no lag.
+    /// Records of an open transaction count.
     public func cachedWatermarks(_ place: KafkaTopicPartition) -> KafkaWatermarks? {
         guard let handle else { return nil }
         var low: Int64 = -1
         var high: Int64 = -1
         let code = rd_kafka_get_watermark_offsets(handle.pointer, place.topic, place.partition, &low, &high)
         guard code == RD_KAFKA_RESP_ERR_NO_ERROR, low >= 0, high >= 0 else { return nil }
-        return KafkaWatermarks(low: low, high: high)
+        return assignment.readable(KafkaWatermarks(low: low, high: high), of: place)
     }
 
     /// Asks the broker for the watermarks of a partition; waits at most `timeoutMilliseconds`.

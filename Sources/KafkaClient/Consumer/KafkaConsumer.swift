@@ -62,6 +62,10 @@ public final class KafkaConsumer {
     /// Half of the time after which librdkafka takes a consumer that is not served for dead.
     let keepAliveMilliseconds: Int64
 
+    /// Ends of partitions are handed out as the caller's `enable.partition.eof` says. librdkafka is always asked to
+    /// tell them, for ``cachedWatermarks(_:)``.
+    let tellsEnds: Bool
+
     /// The client is abandoned rather than freed at closing.
     let mustNotBeFreed: Bool
 
@@ -79,6 +83,7 @@ public final class KafkaConsumer {
         var completion: ((KafkaError?) -> Void)?
     }
 
+    private static let endName = "enable.partition.eof"
     private static let defaults: KafkaProperties = ["enable.auto.commit": "false", "enable.auto.offset.store": "false"]
 
     /// Makes a client and joins the group; brokers are contacted in the background.
@@ -92,6 +97,8 @@ public final class KafkaConsumer {
         let inbox = KafkaInbox()
         var properties = properties
         properties["group.id"] = group
+        tellsEnds = properties[Self.endName] == "true"
+        properties[Self.endName] = "true"
         let configuration = try KafkaConfiguration(
             properties,
             defaults: Self.defaults,

@@ -110,4 +110,43 @@ struct KafkaAssignmentTests {
         assignment.replace(by: [Self.second])
         #expect(assignment.paused.isEmpty)
     }
+
+    /// The upper watermark of ``first``, of which the broker says 10.
+    private func readableEnd(_ assignment: KafkaAssignment, low: Int64 = 0) -> Int64 {
+        assignment.readable(KafkaWatermarks(low: low, high: 10), of: Self.first.place).high
+    }
+
+    @Test("At its end a partition is as long as its last record, until it grows")
+    func readable() {
+        var assignment = KafkaAssignment()
+        assignment.add([Self.first])
+        #expect(readableEnd(assignment) == 10)
+        assignment.noteEnd(of: Self.first.place, position: 8, end: 9)
+        #expect(readableEnd(assignment) == 10, "it has grown since")
+        assignment.noteEnd(of: Self.first.place, position: 8, end: 10)
+        #expect(readableEnd(assignment) == 8 && readableEnd(assignment, low: 9) == 9)
+        assignment.noteEnd(of: Self.first.place, position: 10, end: 10)
+        #expect(readableEnd(assignment) == 10)
+    }
+
+    @Test("Before the first record, and after a start elsewhere, a partition is unreadable from its start on at most")
+    func readableFromStart() {
+        var assignment = KafkaAssignment()
+        assignment.noteEnd(of: Self.first.place, position: 5, end: 10)
+        #expect(readableEnd(assignment) == 10, "it is not assigned")
+        assignment.add([Self.first])
+        for position in [KafkaOffset.none, 2] {
+            assignment.noteEnd(of: Self.first.place, position: position, end: 10)
+            #expect(readableEnd(assignment) == 3)
+        }
+        assignment.noteEnd(of: Self.first.place, position: 12, end: 10)
+        #expect(readableEnd(assignment) == 10, "records behind that end were handed out with it")
+        assignment.noteEnd(of: Self.first.place, position: 5, end: 10)
+        assignment.remove([Self.first.place])
+        #expect(readableEnd(assignment) == 10)
+        let unknown = KafkaPartitionOffset(Self.first.place, offset: KafkaOffset.beginning)
+        assignment.add([unknown])
+        assignment.noteEnd(of: Self.first.place, position: KafkaOffset.none, end: 10)
+        #expect(readableEnd(assignment) == 10, "nobody knows where it began")
+    }
 }
