@@ -9,30 +9,26 @@ public struct ProviderCredential: Hashable, Sendable {
     }
 
     public let topics: Topics
-    /// The topic of a request that names none; nil: such a request is refused. A certificate's is its bundle ID.
+    /// The topic of a request that names none; nil: such a request is refused. A certificate's is that of its subject.
     public let defaultTopic: String?
-    /// A provider token, not a certificate.
-    public let isProviderToken: Bool
 
-    /// A certificate's reach: its bundle ID, and the topics that its extensions name.
-    public static func certificate(bundle: String, topics: [String]) -> ProviderCredential {
-        ProviderCredential(
-            topics: .exactly(Set(topics + [bundle])),
-            defaultTopic: bundle,
-            isProviderToken: false
-        )
+    /// A certificate's reach: the topic in its subject, and those that its extensions name.
+    ///
+    /// - Parameter subject: the bundle ID; of a VoIP Services certificate with the suffix `.voip` [field].
+    public static func certificate(subject: String, topics: [String]) -> ProviderCredential {
+        ProviderCredential(topics: .exactly(Set(topics + [subject])), defaultTopic: subject)
     }
 
     /// A provider token's reach.
     public static func providerToken(bundles: Set<String>) -> ProviderCredential {
-        ProviderCredential(topics: .bundles(bundles), defaultTopic: nil, isProviderToken: true)
+        ProviderCredential(topics: .bundles(bundles), defaultTopic: nil)
     }
 
-    /// The credential covers a topic.
+    /// The credential covers a topic. No certificate covers that of a push type which needs a provider token.
     public func allows(topic: String) -> Bool {
         switch topics {
         case .exactly(let topics):
-            return topics.contains(topic)
+            return topics.contains(topic) && PushType.named(bySuffixOf: topic)?.needsProviderToken != true
         case .bundles(let bundles):
             if bundles.contains(topic) { return true }
             guard let bundle = PushType.named(bySuffixOf: topic)?.bundle(ofTopic: topic) else { return false }

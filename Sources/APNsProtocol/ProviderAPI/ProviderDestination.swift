@@ -10,7 +10,9 @@ struct ProviderDestination: Sendable {
 
     /// Checks `apns-topic` and `apns-push-type`.
     ///
-    /// - Throws: `MissingTopic`, `BadTopic`, `TopicDisallowed` or `InvalidPushType`.
+    /// - Throws: `MissingTopic`, `BadTopic`, `TopicDisallowed` or `InvalidPushType`. A certificate gets
+    ///   `TopicDisallowed` for a push type that needs a provider token: observed for `liveactivity` [field], for the
+    ///   others [ours].
     init(
         topic topicValue: UnsafeRawBufferPointer?,
         pushType value: UnsafeRawBufferPointer?,
@@ -20,7 +22,7 @@ struct ProviderDestination: Sendable {
         let bySuffix = PushType.named(bySuffixOf: topic)
         isNamed = value != nil
         if let value {
-            pushType = try Self.pushType(value, bySuffix: bySuffix, credential)
+            pushType = try Self.pushType(value, bySuffix: bySuffix)
         } else {
             pushType = bySuffix ?? .alert
         }
@@ -45,17 +47,14 @@ struct ProviderDestination: Sendable {
 
     private static func pushType(
         _ value: UnsafeRawBufferPointer,
-        bySuffix: PushType?,
-        _ credential: ProviderCredential
+        bySuffix: PushType?
     ) throws(ProviderReason) -> PushType {
         guard let pushType = PushType(rawValue: String(decoding: value, as: UTF8.self)) else {
             throw .invalidPushType
         }
         // A type without a suffix goes with a topic without one, and the others with their own [ours].
         let goesWithTopic = pushType.topicSuffix.isEmpty ? bySuffix == nil : pushType == bySuffix
-        guard goesWithTopic, !pushType.needsProviderToken || credential.isProviderToken else {
-            throw .invalidPushType
-        }
+        guard goesWithTopic else { throw .invalidPushType }
         return pushType
     }
 

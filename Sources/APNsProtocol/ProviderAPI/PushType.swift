@@ -9,7 +9,7 @@ public enum PushType: String, Sendable, Hashable, CaseIterable {
     case voip
     case complication
     case fileprovider
-    /// Asks for the device's location. Providers that show a certificate may not send it.
+    /// Asks for the device's location.
     case location
     case liveactivity
     case pushtotalk
@@ -66,8 +66,15 @@ public enum PushType: String, Sendable, Hashable, CaseIterable {
         allows(priority) ? priority : .powerSaving
     }
 
-    /// The push type needs a provider token; a certificate does not do.
-    public var needsProviderToken: Bool { self == .location }
+    /// The push type needs a provider token; a certificate does not do, not even one that names the topic.
+    ///
+    /// Documented for `location` [later], observed for the others [field].
+    public var needsProviderToken: Bool {
+        switch self {
+        case .fileprovider, .location, .liveactivity, .widgets, .controls: true
+        case .alert, .background, .voip, .complication, .pushtotalk, .mdm: false
+        }
+    }
 
     // MARK: Topics
 

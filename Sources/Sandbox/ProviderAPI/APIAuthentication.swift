@@ -8,7 +8,7 @@ import TLSTransport
 /// The clock is an argument.
 struct APIAuthentication {
     private enum Basis {
-        case certificate(ProviderCredential)
+        case certificate(ProviderCredential, bundle: String)
         /// A certificate with which no client is served.
         case refused(ProviderReason)
         case tokens
@@ -50,13 +50,15 @@ struct APIAuthentication {
         _ environment: PushEnvironment,
         _ served: Set<String>
     ) -> Basis {
-        guard let bundle = certificate.topic, served.contains(bundle) else { return .refused(.badCertificate) }
+        guard let subject = certificate.topic, let bundle = certificate.bundleID, served.contains(bundle) else {
+            return .refused(.badCertificate)
+        }
         guard certificate.environments.contains(environment.ofCertificates) else {
             return .refused(.badCertificateEnvironment)
         }
         // Other bundles than the subject's are not for this certificate, whatever its extension says [ours].
         let topics = certificate.topics.filter { PushType.named(bySuffixOf: $0)?.bundle(ofTopic: $0) == bundle }
-        return .certificate(.certificate(bundle: bundle, topics: topics))
+        return .certificate(.certificate(subject: subject, topics: topics), bundle: bundle)
     }
 
     /// The connection is one for provider tokens.
@@ -66,7 +68,7 @@ struct APIAuthentication {
 
     /// The certificate's bundle ID; nil without one that is served.
     var bundle: String? {
-        if case .certificate(let credential) = basis { credential.defaultTopic } else { nil }
+        if case .certificate(_, let bundle) = basis { bundle } else { nil }
     }
 
     /// The certificate is of the other environment: no request is answered at all [field].
@@ -85,7 +87,7 @@ struct APIAuthentication {
         now: Int64
     ) throws(ProviderReason) -> ProviderCredential {
         switch basis {
-        case .certificate(let credential): return credential
+        case .certificate(let credential, _): return credential
         case .refused(let reason): throw reason
         case .tokens: break
         }

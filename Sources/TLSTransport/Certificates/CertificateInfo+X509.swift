@@ -26,7 +26,7 @@ extension CertificateInfo {
     /// Reads an `X509`, which stays the caller's.
     init(x509: OpaquePointer) {
         let commonName = Self.subjectText(of: x509, nid: NID_commonName) ?? ""
-        let topic = Self.subjectText(of: x509, nid: NID_userId) ?? Self.topic(inCommonName: commonName)
+        let topic = Self.topic(userID: Self.subjectText(of: x509, nid: NID_userId), commonName: commonName)
 
         var environments: Environments = []
         if Self.extensionValue(of: x509, oid: PushExtension.development) != nil { environments.insert(.development) }

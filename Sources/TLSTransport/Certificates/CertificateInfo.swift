@@ -14,8 +14,9 @@ public struct CertificateInfo: Sendable, Equatable {
         public static let production = Environments(rawValue: 2)
     }
 
-    /// The bundle ID of the certificate: the subject's UID attribute [field], else the text after "Push Services: " in
-    /// the common name. `nil` for other certificates, a server's for example.
+    /// The topic of the certificate: the subject's UID attribute [field], else the text after "Push Services: " in the
+    /// common name. It is the bundle ID, and for VoIP Services ends in `.voip`. `nil` for other certificates, a server's
+    /// for example.
     public var topic: String?
     /// All topics of a universal certificate (extension …6.3.6 [field]); else ``topic`` alone, or none.
     public var topics: [String]
@@ -31,6 +32,28 @@ public struct CertificateInfo: Sendable, Equatable {
     public var notAfter: Int64
     /// The virtual device of the certificate [ours]; `nil` for all others.
     public var device: UInt32?
+
+    /// A certificate of VoIP Services, which sends pushes of that type alone [field]. Its common name says so: an app's
+    /// own bundle ID may end in `.voip`, too.
+    public var isVoIP: Bool { commonName.hasPrefix(Self.voipName) }
+
+    /// The app of the certificate: its ``topic``, for VoIP Services without the suffix.
+    public var bundleID: String? {
+        topic.map { isVoIP && $0.hasSuffix(Self.voipSuffix) ? String($0.dropLast(Self.voipSuffix.count)) : $0 }
+    }
+
+    /// The beginning of the common name of a certificate of VoIP Services [field].
+    private static let voipName = "VoIP Services: "
+    private static let voipSuffix = ".voip"
+
+    /// The topic of a subject; nil: it names none.
+    ///
+    /// - Parameter userID: the attribute UID; nil: it has none.
+    static func topic(userID: String?, commonName: String) -> String? {
+        guard commonName.hasPrefix(voipName) else { return userID ?? topic(inCommonName: commonName) }
+        let name = userID ?? String(commonName.dropFirst(voipName.count))
+        return name.isEmpty ? nil : name.hasSuffix(voipSuffix) ? name : name + voipSuffix
+    }
 
     /// The certificate is valid at a time (UNIX seconds UTC). Both ends are included (RFC 5280 §4.1.2.5).
     public func isValid(at seconds: Int64) -> Bool {

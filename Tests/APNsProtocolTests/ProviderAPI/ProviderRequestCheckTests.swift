@@ -4,7 +4,7 @@ import Testing
 @Suite struct ProviderRequestCheckTests {
     static let token = [UInt8](0..<32)
     static let certificate = ProviderCredential.certificate(
-        bundle: "com.example.news",
+        subject: "com.example.news",
         topics: ["com.example.news", "com.example.news.voip", "com.example.news.complication"]
     )
     static let key = ProviderCredential.providerToken(bundles: ["com.example.news", "com.example.mail"])
@@ -143,7 +143,7 @@ import Testing
         #expect(try Self.check(fields).get().priority == .powerSaving)
     }
 
-    @Test("A certificate covers the topics that it names; queries for the location want a provider token")
+    @Test("A certificate covers the topics that it names, but none of a push type that needs a provider token")
     func certificates() {
         func check(_ bundle: String, _ type: PushType, credential: ProviderCredential) -> ProviderReason? {
             let changes: [ProviderHeader: String] = [
@@ -157,8 +157,24 @@ import Testing
         #expect(check("com.example.news", .controls, credential: Self.certificate) == .topicDisallowed)
         #expect(check("com.example.mail", .alert, credential: Self.certificate) == .topicDisallowed)
         #expect(check("com.example.news", .location, credential: Self.key) == nil)
-        let generous = ProviderCredential.certificate(bundle: "a", topics: ["a.location-query"])
-        #expect(check("a", .location, credential: generous) == .invalidPushType)
+        let topics = PushType.allCases.map { $0.topic(bundle: "a") }
+        let generous = ProviderCredential.certificate(subject: "a", topics: topics)
+        for type in PushType.allCases {
+            #expect(check("a", type, credential: generous) == (type.needsProviderToken ? .topicDisallowed : nil))
+        }
+    }
+
+    @Test("The certificate of VoIP Services sends pushes of that type, also where the request names no topic")
+    func voipServices() throws {
+        let credential = ProviderCredential.certificate(subject: "com.example.news.voip", topics: [])
+        var fields = Self.good
+        #expect(Self.check(fields, credential: credential) == .failure(.topicDisallowed))
+        fields[.pushType] = "voip"
+        for topic in ["com.example.news.voip", nil] {
+            fields[.topic] = topic
+            let request = try Self.check(fields, credential: credential).get()
+            #expect(request.pushType == .voip && request.bundle == "com.example.news")
+        }
     }
 
     @Test("A connection that remembers its last destination judges every request as one that remembers nothing")

@@ -18,8 +18,13 @@ import Testing
         #expect(type.topicSuffix == suffix)
         #expect(type.payloadLimitBytes == limit)
         #expect(ProviderPriority.allCases.filter(type.allows).map(\.rawValue) == priorities)
-        #expect(type.needsProviderToken == (type == .location))
         #expect(PushType(rawValue: "\(type)") == type)
+    }
+
+    @Test("Live Activities, widgets, controls, File Provider and queries for the location need a provider token")
+    func providerTokens() {
+        let needing = PushType.allCases.filter(\.needsProviderToken)
+        #expect(needing == [.fileprovider, .location, .liveactivity, .widgets, .controls])
     }
 
     @Test("Push types that are shown, or brought up to date, need aps; mdm has none")

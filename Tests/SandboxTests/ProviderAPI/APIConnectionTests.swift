@@ -1,6 +1,7 @@
 import APNsProtocol
 import HTTP2Transport
 import NIOCore
+import TLSTransport
 import Testing
 
 @testable import Sandbox
@@ -34,6 +35,41 @@ struct APIConnectionTests {
         }
         let location = call.with(["apns-topic": APIFixture.news + ".location-query", "apns-push-type": "location"])
         #expect(try reason(client, location) == "TopicDisallowed")
+    }
+
+    @Test("A push type that needs a provider token is refused over a certificate, whatever topics that names")
+    func needsProviderToken() throws {
+        let topics = PushType.allCases.map { $0.topic(bundle: APIFixture.news) }
+        let client = fixture.connect(APIFixture.certificate(topics: topics))
+        let (byToken, token) = (fixture.connect(), try fixture.key.token())
+        for type in PushType.allCases {
+            let changes = ["apns-topic": type.topic(bundle: APIFixture.news), "apns-priority": "5"]
+            for name in [type.rawValue, nil] {
+                // Not named, it follows from the topic.
+                let changed = changes.merging(name.map { ["apns-push-type": $0] } ?? [:]) { _, new in new }
+                let refusal = type.needsProviderToken ? "TopicDisallowed" : nil
+                #expect(try reason(client, fixture.request().with(changed)) == refusal, "\(type)")
+                let call = fixture.request(authorization: token).with(changed)
+                #expect(try reason(byToken, call) == nil, "\(type)")
+            }
+        }
+    }
+
+    @Test("A certificate of VoIP Services is one of its app, and sends VoIP pushes alone")
+    func voipServices() throws {
+        var certificate = APIFixture.certificate(APIFixture.news + ".voip")
+        certificate.commonName = "VoIP Services: " + APIFixture.news
+        let client = fixture.connect(certificate)
+        for (topic, reason) in [
+            (APIFixture.news + ".voip", nil), (nil, nil), (APIFixture.news, "TopicDisallowed"),
+            (APIFixture.mail + ".voip", "TopicDisallowed"),
+        ] as [(String?, String?)] {
+            #expect(try self.reason(client, fixture.request().with(["apns-topic": topic])) == reason)
+        }
+        #expect(fixture.accepted(1).count == 2)
+        // An app of its own, which is not served.
+        certificate.commonName = "Apple Push Services: " + APIFixture.news + ".voip"
+        #expect(try reason(fixture.connect(certificate), fixture.request()) == "BadCertificate")
     }
 
     @Test(

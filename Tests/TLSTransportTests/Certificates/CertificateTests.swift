@@ -66,6 +66,20 @@ struct CertificateTests {
         }
     }
 
+    @Test("The certificate of VoIP Services is told by its common name, and belongs to the app before the suffix")
+    func voipServices() throws {
+        for (subject, topic, isVoIP) in [
+            ("/UID=a.b.voip/CN=VoIP Services: a.b", "a.b.voip", true), ("/CN=VoIP Services: a.b", "a.b.voip", true),
+            ("/UID=a.b/CN=VoIP Services: a.b", "a.b.voip", true), ("/CN=VoIP Services: ", nil, true),
+            ("/UID=a.b.voip/CN=Apple Push Services: a.b.voip", "a.b.voip", false),
+        ] as [(String, String?, Bool)] {
+            let info = try Self.selfSigned(subject)
+            #expect(info.topic == topic && info.isVoIP == isVoIP, "\(subject)")
+            #expect(info.bundleID == (isVoIP ? topic.map { _ in "a.b" } : topic), "\(subject)")
+            #expect(info.environments == [.development, .production])
+        }
+    }
+
     @Test("A certificate of another maker is read: UID before CN, universal topics, serial")
     func foreignCertificate() throws {
         // SEQUENCE { "a.b", SEQUENCE { "app" }, "a.b.voip", SEQUENCE { "voip" } }
