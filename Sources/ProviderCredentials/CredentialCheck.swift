@@ -30,7 +30,9 @@ package struct CredentialCheck: Sendable {
             addMissingKey(of: bundleID, topic, configuration.keys, keys)
         }
         for environment in configuration.environments {
-            let hasCertificate = directory.map { !$0.bundleIDs(in: environment).isEmpty } ?? false
+            let hasCertificate = [false, true].contains { isVoIP in
+                directory.map { !$0.bundleIDs(in: environment, isVoIP: isVoIP).isEmpty } ?? false
+            }
             let hasKey = environment.transport == .http2 && !(keys ?? []).isEmpty
             guard !hasCertificate, !hasKey else { continue }
             add(

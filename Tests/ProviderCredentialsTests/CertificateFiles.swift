@@ -1,5 +1,7 @@
 import Foundation
 import TLSTransport
+import TestSupport
+import Testing
 
 /// A directory of one test, removed with it, and an authority to fill it.
 final class CertificateFiles {
@@ -31,5 +33,17 @@ final class CertificateFiles {
         validity: ClosedRange<Int64>? = nil
     ) throws -> TLSIdentity {
         try authority.issueClient(bundleID: bundleID, environments: environments, validity: validity)
+    }
+
+    /// Writes a certificate of VoIP Services with its key, made by openssl, that ends in 30 days.
+    func writeVoIP(_ bundleID: String, to name: String) throws {
+        let made = try ForeignProcess.run(
+            "/usr/bin/env",
+            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+                + ["-subj", "/UID=\(bundleID).voip/CN=VoIP Services: \(bundleID)", "-days", "30"]
+                + ["-keyout", path(name), "-out", path(name)],
+            input: ""
+        )
+        try #require(made.status == 0, "\(made.errors)")
     }
 }

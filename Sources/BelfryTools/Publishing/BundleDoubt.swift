@@ -6,7 +6,7 @@ public enum BundleDoubt {
     /// A line for standard error; nil: there is no doubt. The certificates' directory is read.
     public static func text(of bundleID: String, _ configuration: BelfryConfiguration) -> String? {
         let directory = try? CertificateDirectory(path: configuration.certificates.directory)
-        let certified = Set(directory?.entries.compactMap(\.identity.certificate.topic) ?? [])
+        let certified = directory?.bundleIDs ?? []
         return text(of: bundleID, configuration, certified: certified)
     }
 

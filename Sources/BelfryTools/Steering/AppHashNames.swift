@@ -27,9 +27,9 @@ struct AppHashNames: Equatable, Sendable {
     /// Bundles of the certificates and of `apps`. A directory that cannot be read names none.
     static func known(_ configuration: BelfryConfiguration) -> [Name] {
         let directory = try? CertificateDirectory(path: configuration.certificates.directory)
-        let certified = directory?.entries.compactMap(\.identity.certificate.topic) ?? []
+        let certified = directory?.bundleIDs ?? []
         return ([""] + configuration.environments.map(\.name)).flatMap { environment in
-            (certified + configuration.apps.keys).map { Name(bundleID: $0, environment: environment) }
+            certified.union(configuration.apps.keys).map { Name(bundleID: $0, environment: environment) }
         }
     }
 

@@ -14,7 +14,10 @@ public struct CertificateCheck: Equatable, Sendable {
 
     /// The properties of a push certificate with its key.
     public struct Certificate: Equatable, Sendable {
+        /// The app's bundle ID.
         public let topic: String
+        /// It sends VoIP pushes of the app alone.
+        public let isVoIP: Bool
         public let environments: [String]
         public let chain: CertificateChain
         /// UNIX seconds.
@@ -61,7 +64,7 @@ public struct CertificateCheck: Equatable, Sendable {
 extension CertificateCheck.Finding {
     fileprivate init(_ entry: CertificateDirectory.Entry, now: Int64) {
         let info = entry.identity.certificate
-        guard let topic = info.topic else {
+        guard let topic = info.bundleID else {
             self.init(
                 file: entry.file,
                 verdict: .passedOver(
@@ -77,6 +80,7 @@ extension CertificateCheck.Finding {
             + (info.environments.contains(.production) ? ["production"] : [])
         let certificate = CertificateCheck.Certificate(
             topic: topic,
+            isVoIP: info.isVoIP,
             environments: environments,
             chain: entry.identity.chain,
             notAfter: info.notAfter,
@@ -107,6 +111,7 @@ extension CertificateCheck.Finding {
         var line = JSONLine()
         if let certificate {
             line.append("topic", certificate.topic)
+            if certificate.isVoIP { line.append("push_type", "voip") }
             line.append("environments", certificate.environments.joined(separator: ","))
         }
         line.append("file", file)
@@ -136,7 +141,8 @@ extension CertificateCheck.Finding {
             }
         guard let certificate else { return "\(file): \(judgement)" }
         let chain = certificate.chain
-        return "\(file): \(certificate.topic) (\(certificate.environments.joined(separator: ", "))), \(judgement), "
+        let subject = certificate.isVoIP ? "VoIP pushes of \(certificate.topic)" : certificate.topic
+        return "\(file): \(subject) (\(certificate.environments.joined(separator: ", "))), \(judgement), "
             + "\(counted(certificate.daysLeft, "day")) left, chain: \(chain.names.joined(separator: " < "))"
             + (chain.gapText.map { " (\($0))" } ?? "")
     }

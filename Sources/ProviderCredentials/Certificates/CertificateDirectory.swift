@@ -5,10 +5,10 @@ import TLSTransport
 /// The certificates of a directory: `*.pem` (certificate and key), `*.p12` and `*.pfx`, and `tls.crt` with `tls.key`,
 /// which may also lie in a directory of their own in it. A passphrase, where one is needed, is in `<name>.passphrase`.
 ///
-/// Each belongs to the bundle in its subject, in the environments its extensions name; what the file is called does
-/// not matter. Files that are no push certificate (a CA, say) are passed over, and so are those that lack their
-/// passphrase, their key or a name that is read. Any other file that cannot be used is a fault, which concerns the
-/// bundle of that file alone.
+/// Each belongs to the bundle in its subject, in the environments its extensions name; what the file is called does not
+/// matter. A certificate of VoIP Services stands beside the bundle's own one. Files that are no push certificate (a CA,
+/// say) are passed over, and so are those that lack their passphrase, their key or a name that is read. Any other file
+/// that cannot be used is a fault, which concerns the bundle of that file alone.
 public struct CertificateDirectory: Sendable {
     /// One certificate with its key.
     public struct Entry: Sendable {
@@ -178,9 +178,16 @@ public struct CertificateDirectory: Sendable {
     /// The certificate of a bundle in an environment. If there are several: of those that are valid the one that is so
     /// longest; of none that is, the one that ends last.
     ///
-    /// - Parameter now: UNIX seconds.
-    public func entry(bundleID: String, environment: EnvironmentSettings, now: Int64) -> Entry? {
-        entries(of: environment).filter { $0.identity.certificate.topic == bundleID }
+    /// - Parameters:
+    ///   - isVoIP: the one of VoIP Services.
+    ///   - now: UNIX seconds.
+    public func entry(
+        bundleID: String,
+        isVoIP: Bool = false,
+        environment: EnvironmentSettings,
+        now: Int64
+    ) -> Entry? {
+        entries(of: environment, isVoIP: isVoIP).filter { $0.identity.certificate.bundleID == bundleID }
             .max { Self.rank($0.identity.certificate, now) < Self.rank($1.identity.certificate, now) }
     }
 
@@ -189,14 +196,25 @@ public struct CertificateDirectory: Sendable {
         (certificate.isValid(at: now) ? 1 : 0, certificate.notAfter)
     }
 
-    private func entries(of environment: EnvironmentSettings) -> [Entry] {
-        entries.filter { $0.identity.certificate.environments.contains(environment.certificateEnvironment) }
+    /// The binary interface knows no push types, so that a certificate of VoIP Services is of no use there.
+    private func entries(of environment: EnvironmentSettings, isVoIP: Bool) -> [Entry] {
+        guard !isVoIP || environment.transport == .http2 else { return [] }
+        return entries.filter { entry in
+            let certificate = entry.identity.certificate
+            return certificate.isVoIP == isVoIP
+                && certificate.environments.contains(environment.certificateEnvironment)
+        }
     }
 
     /// The bundles that have a certificate in an environment, sorted.
-    public func bundleIDs(in environment: EnvironmentSettings) -> [String] {
-        Set(entries(of: environment).compactMap(\.identity.certificate.topic)).sorted()
+    ///
+    /// - Parameter isVoIP: one of VoIP Services.
+    public func bundleIDs(in environment: EnvironmentSettings, isVoIP: Bool = false) -> [String] {
+        Set(entries(of: environment, isVoIP: isVoIP).compactMap(\.identity.certificate.bundleID)).sorted()
     }
+
+    /// The bundles that have any certificate, whatever the environment.
+    package var bundleIDs: Set<String> { Set(entries.compactMap(\.identity.certificate.bundleID)) }
 
     private mutating func read(
         _ source: CredentialSource,

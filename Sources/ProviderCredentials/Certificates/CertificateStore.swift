@@ -1,3 +1,4 @@
+import APNsProtocol
 import BelfrySupport
 import Foundation
 import Synchronization
@@ -8,28 +9,32 @@ import TLSTransport
 /// Any thread may ask. ``reload()`` reads files and blocks: not for event loops. A bundle keeps the last certificate
 /// it had when its file vanishes or breaks, so that a slip of the hand stops no app.
 public final class CertificateStore: Sendable {
-    /// A bundle in an environment.
+    /// A bundle in an environment, with one of its certificates.
     package struct Name: Hashable, Comparable, Sendable, CustomStringConvertible {
         package var environment: String
         package var bundleID: String
+        /// The certificate of VoIP Services.
+        package var isVoIP: Bool
 
-        package init(environment: String, bundleID: String) {
+        package init(environment: String, bundleID: String, isVoIP: Bool = false) {
             self.environment = environment
             self.bundleID = bundleID
+            self.isVoIP = isVoIP
         }
 
-        package var description: String { "\(environment)/\(bundleID)" }
+        package var description: String { "\(environment)/\(bundleID)\(isVoIP ? " (VoIP Services)" : "")" }
 
         package static func < (left: Name, right: Name) -> Bool {
-            (left.environment, left.bundleID) < (right.environment, right.bundleID)
+            (left.environment, left.bundleID, left.isVoIP ? 1 : 0)
+                < (right.environment, right.bundleID, right.isVoIP ? 1 : 0)
         }
     }
 
-    /// One certificate, for metrics.
+    /// The certificates of one bundle, for metrics.
     package struct Certificate: Equatable, Sendable {
         package var bundleID: String
         package var environment: String
-        /// UNIX seconds.
+        /// Of the one that ends first, UNIX seconds.
         package var notAfter: Int64
     }
 
@@ -62,6 +67,7 @@ public final class CertificateStore: Sendable {
         var entry: CertificateDirectory.Entry
         var trust: GatewayTrust
         var context: TLSContext
+        let reach: ProviderCredential
         /// Number of its bundle's contexts so far.
         var edition: UInt64
     }
@@ -146,8 +152,8 @@ public final class CertificateStore: Sendable {
     // MARK: Asked by shards
 
     /// The context of a bundle's connections to come; nil: the bundle has no certificate.
-    package func context(bundleID: String, environment: String) -> TLSContext? {
-        let name = Name(environment: environment, bundleID: bundleID)
+    package func context(bundleID: String, environment: String, isVoIP: Bool = false) -> TLSContext? {
+        let name = Name(environment: environment, bundleID: bundleID, isVoIP: isVoIP)
         return held.withLock { $0[name]?.context }
     }
 
@@ -157,8 +163,8 @@ public final class CertificateStore: Sendable {
     }
 
     /// Rises with each other certificate, or other trust, of a bundle's connections to come; 0: it never had one.
-    package func edition(bundleID: String, environment: String) -> UInt64 {
-        let name = Name(environment: environment, bundleID: bundleID)
+    package func edition(bundleID: String, environment: String, isVoIP: Bool = false) -> UInt64 {
+        let name = Name(environment: environment, bundleID: bundleID, isVoIP: isVoIP)
         return held.withLock { $0[name]?.edition ?? 0 }
     }
 
@@ -171,14 +177,25 @@ public final class CertificateStore: Sendable {
         context(bundleID: bundleID, environment: environment) != nil
     }
 
+    /// The bundle's certificate, or the one of VoIP Services, covers the topic of a push type.
+    package func covers(_ pushType: PushType, bundleID: String, environment: String, isVoIP: Bool) -> Bool {
+        let name = Name(environment: environment, bundleID: bundleID, isVoIP: isVoIP)
+        return held.withLock { $0[name]?.reach.allows(topic: pushType.topic(bundle: bundleID)) ?? false }
+    }
+
     /// Rises whenever a context is there that was not before. Cheap to ask at every turn.
     package var generation: UInt64 { changes.load(ordering: .acquiring) }
 
-    /// The certificates in use, by environment and bundle.
+    /// The bundles with certificates in use, by environment and bundle.
     package var certificates: [Certificate] {
-        held.withLock { held in held.map { ($0, $1.entry.identity.certificate.notAfter) } }
-            .sorted { $0.0 < $1.0 }
-            .map { Certificate(bundleID: $0.bundleID, environment: $0.environment, notAfter: $1) }
+        let ends = held.withLock { held in
+            held.reduce(into: [Name: Int64]()) { ends, held in
+                let bundle = Name(environment: held.key.environment, bundleID: held.key.bundleID)
+                ends[bundle] = min(ends[bundle] ?? .max, held.value.entry.identity.certificate.notAfter)
+            }
+        }
+        return ends.sorted { $0.key < $1.key }
+            .map { Certificate(bundleID: $0.key.bundleID, environment: $0.key.environment, notAfter: $0.value) }
     }
 
     /// The files that could not be used when the directory was read last.
@@ -190,11 +207,11 @@ public final class CertificateStore: Sendable {
     /// The files of keys that all users could read when the directory was read last.
     package var exposed: [String] { files.withLock { $0.directory.exposed } }
 
-    /// The contexts of an environment, by bundle.
+    /// The contexts of an environment, by bundle; those of VoIP Services are not among them.
     package func contexts(environment: String) -> [String: TLSContext] {
         held.withLock { held in
             Dictionary(
-                uniqueKeysWithValues: held.filter { $0.key.environment == environment }
+                uniqueKeysWithValues: held.filter { $0.key.environment == environment && !$0.key.isVoIP }
                     .map { ($0.key.bundleID, $0.value.context) }
             )
         }
@@ -302,17 +319,18 @@ public final class CertificateStore: Sendable {
         changes.add(1, ordering: .releasing)
     }
 
-    /// For each bundle of each environment the best certificate at this time.
+    /// For each bundle of each environment the best certificates at this time.
     private static func choose(
         from directory: CertificateDirectory,
         for environments: [EnvironmentSettings],
         now: Int64
     ) -> [Name: CertificateDirectory.Entry] {
         var chosen: [Name: CertificateDirectory.Entry] = [:]
-        for environment in environments {
-            for bundleID in directory.bundleIDs(in: environment) {
-                chosen[Name(environment: environment.name, bundleID: bundleID)] =
-                    directory.entry(bundleID: bundleID, environment: environment, now: now)
+        for (environment, isVoIP) in environments.flatMap({ [($0, false), ($0, true)] }) {
+            for bundleID in directory.bundleIDs(in: environment, isVoIP: isVoIP) {
+                let name = Name(environment: environment.name, bundleID: bundleID, isVoIP: isVoIP)
+                chosen[name] =
+                    directory.entry(bundleID: bundleID, isVoIP: isVoIP, environment: environment, now: now)
             }
         }
         return chosen
@@ -342,7 +360,12 @@ public final class CertificateStore: Sendable {
     ) throws(CertificateDirectoryError) -> Held {
         do throws(TLSConfigurationError) {
             let context = try trust.context(of: entry.identity)
-            return Held(entry: entry, trust: trust, context: context, edition: edition)
+            let certificate = entry.identity.certificate
+            let reach = ProviderCredential.certificate(
+                subject: certificate.topic ?? "",
+                topics: certificate.topics
+            )
+            return Held(entry: entry, trust: trust, context: context, reach: reach, edition: edition)
         } catch {
             throw CertificateDirectoryError(error, of: entry.file)
         }

@@ -25,7 +25,7 @@ extension Logger {
         let (certificates, keys) = (credentials.certificates, credentials.keys)
         if keys.path != nil { info("provider keys loaded", metadata: ["keys": "\(keys.ids.text)"]) }
         for environment in environments {
-            let bundles = certificates.contexts(environment: environment.name).keys.sorted()
+            let bundles = certificates.certificates.filter { $0.environment == environment.name }.map(\.bundleID)
             info(
                 "certificates loaded",
                 metadata: ["environment": "\(environment.name)", "apps": "\(bundles.joined(separator: ","))"]

@@ -6,17 +6,21 @@ import TLSTransport
 package enum AppCredential: Hashable, Sendable {
     /// The client certificate of the bundle.
     case certificate(bundleID: String)
+    /// The bundle's certificate of VoIP Services, for pushes of that type alone.
+    case voipCertificate(bundleID: String)
     /// Provider tokens that the key signs.
     case key(ProviderKeyID)
 }
 
 /// The credentials of all topics as they are now: certificates and provider keys together.
 ///
-/// | environment | bundle's credential: the first that is there |
+/// | environment | credential for a push type of a bundle: the first that is there and may send it |
 /// |---|---|
-/// | binary | its certificate |
-/// | HTTP/2, `topics.<bundle>.team` or `.key` set | that key, nothing else |
-/// | HTTP/2 | its certificate; the default key of `keys.team` |
+/// | binary | its certificate, whatever the push type |
+/// | HTTP/2, `apps.<bundle>.team` or `.key` set | that key, nothing else |
+/// | HTTP/2 | its certificate; the one of VoIP Services; the default key of `keys.team` |
+///
+/// A certificate comes first because it is known to be the bundle's; a default key is taken for the bundle of any team.
 ///
 /// Any thread may ask.
 package struct AppCredentials: Sendable {
@@ -34,24 +38,39 @@ package struct AppCredentials: Sendable {
     /// Rises whenever a topic may have another credential than before, or one more, or none. Cheap to ask.
     package var generation: UInt64 { certificates.generation + keys.generation }
 
-    /// Nil: the topic has none.
-    package func credential(bundleID: String, environment: String) -> AppCredential? {
-        let takesKeys = withHTTP2.contains(environment)
-        if takesKeys, keys.isNamed(bundleID: bundleID) {
-            return keys.keyID(bundleID: bundleID).map { .key($0) }
+    /// The credential with which a push type is sent; nil: none may send it.
+    ///
+    /// - Parameter pushType: what is for the app itself, like broadcasts and their channels, counts as an alert.
+    package func credential(
+        bundleID: String,
+        environment: String,
+        for pushType: PushType = .alert
+    ) -> AppCredential? {
+        guard withHTTP2.contains(environment) else {
+            let isThere = certificates.has(bundleID: bundleID, environment: environment)
+            return isThere ? .certificate(bundleID: bundleID) : nil
         }
-        if certificates.has(bundleID: bundleID, environment: environment) { return .certificate(bundleID: bundleID) }
-        return takesKeys ? keys.keyID(bundleID: bundleID).map { .key($0) } : nil
+        var key: AppCredential? { keys.keyID(bundleID: bundleID).map { .key($0) } }
+        if keys.isNamed(bundleID: bundleID) { return key }
+        func isCovered(isVoIP: Bool) -> Bool {
+            certificates.covers(pushType, bundleID: bundleID, environment: environment, isVoIP: isVoIP)
+        }
+        if isCovered(isVoIP: false) { return .certificate(bundleID: bundleID) }
+        return isCovered(isVoIP: true) ? .voipCertificate(bundleID: bundleID) : key
     }
 
+    /// The topic has a credential, be it for some push types alone.
     package func has(bundleID: String, environment: String) -> Bool {
-        credential(bundleID: bundleID, environment: environment) != nil
+        // A certificate covers alerts or VoIP pushes, a key both.
+        [PushType.alert, .voip].contains { credential(bundleID: bundleID, environment: environment, for: $0) != nil }
     }
 
     /// The context of connections to come with a credential; nil: it is not there, or not for this environment.
     package func context(of credential: AppCredential, environment: String) -> TLSContext? {
         switch credential {
         case .certificate(let bundleID): certificates.context(bundleID: bundleID, environment: environment)
+        case .voipCertificate(let bundleID):
+            certificates.context(bundleID: bundleID, environment: environment, isVoIP: true)
         case .key: certificates.contextWithoutCertificate(environment: environment)
         }
     }
@@ -60,6 +79,8 @@ package struct AppCredentials: Sendable {
     package func edition(of credential: AppCredential, environment: String) -> UInt64 {
         switch credential {
         case .certificate(let bundleID): certificates.edition(bundleID: bundleID, environment: environment)
+        case .voipCertificate(let bundleID):
+            certificates.edition(bundleID: bundleID, environment: environment, isVoIP: true)
         case .key: certificates.editionWithoutCertificate(environment: environment)
         }
     }

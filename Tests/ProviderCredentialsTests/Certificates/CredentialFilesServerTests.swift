@@ -183,6 +183,36 @@ import Testing
         }
     }
 
+    @Test("A certificate of VoIP Services is one of its app, and none of an app of its own")
+    func voipServices() throws {
+        let files = try CertificateFiles()
+        try files.client(Self.news).writePEM(to: files.path("news.pem"))
+        try files.writeVoIP(Self.news, to: "voip.pem")
+        let directory = try CertificateDirectory(path: files.directory)
+        #expect(directory.faults.isEmpty && directory.bundleIDs == [Self.news])
+        #expect(directory.bundleIDs(in: Self.environment, isVoIP: true).isEmpty, "the binary interface")
+
+        let check = check(directory)
+        let (file, finding) = (files.path("voip.pem"), try #require(check.findings.last))
+        #expect(check.complaints.isEmpty)
+        #expect(finding.text.hasPrefix("\(file): VoIP pushes of \(Self.news) (development, production), valid, "))
+        #expect(finding.json.hasPrefix(#"{"topic":"\#(Self.news)","push_type":"voip","environments":"#))
+
+        let environment = EnvironmentSettings(name: "sandbox", gateways: [], transport: .http2)
+        let store = try CertificateStore(path: files.directory, environments: [environment])
+        #expect(store.contexts(environment: "sandbox").keys.sorted() == [Self.news])
+        #expect(store.certificates.map(\.bundleID) == [Self.news])
+        #expect(store.certificates.first?.notAfter == finding.certificate?.notAfter, "it ends first")
+    }
+
+    @Test("The certificate of an app whose own ID ends in .voip is no certificate of VoIP Services")
+    func ownSuffix() throws {
+        let files = try CertificateFiles()
+        try files.client("com.example.voip").writePEM(to: files.path("own.pem"))
+        let directory = try CertificateDirectory(path: files.directory)
+        #expect(directory.bundleIDs(in: Self.environment) == ["com.example.voip"])
+    }
+
     @Test("A mounted pair that is exchanged makes another look, and is taken at the next reading")
     func exchanged() throws {
         let files = try CertificateFiles()

@@ -60,6 +60,48 @@ import Testing
         #expect(try credentials.credential(bundleID: Self.chat, environment: "sandbox") == key("ABC123DEFG"))
     }
 
+    /// The push types of an app that each credential sends; those under nil none may send.
+    private func uses(_ bundleID: String, _ credentials: AppCredentials) -> [AppCredential?: [PushType]] {
+        Dictionary(grouping: PushType.allCases) {
+            credentials.credential(bundleID: bundleID, environment: "sandbox", for: $0)
+        }
+    }
+
+    @Test("Each push type goes with the first credential that may send it: certificate, VoIP Services, key")
+    func pushTypes() throws {
+        try certificates.client(Self.news).writePEM(to: certificates.path("news.pem"))
+        try certificates.writeVoIP(Self.news, to: "voip.pem")
+        let credentials = try credentials()
+        let others = PushType.allCases.filter { ![.alert, .background, .mdm, .voip].contains($0) }
+        let own: [AppCredential?: [PushType]] = [
+            .certificate(bundleID: Self.news): [.alert, .background, .mdm],
+            .voipCertificate(bundleID: Self.news): [.voip],
+        ]
+        #expect(uses(Self.news, credentials) == own.merging([nil: others]) { _, new in new })
+        try keys.add("ABC123DEFG")
+        _ = credentials.keys.reload()
+        let key = try key("ABC123DEFG")
+        #expect(uses(Self.news, credentials) == own.merging([key: others]) { _, new in new })
+        #expect(uses(Self.chat, credentials) == [key: PushType.allCases])
+    }
+
+    @Test("A certificate that names the topic of VoIP pushes sends them; one of VoIP Services alone nothing else")
+    func voip() throws {
+        let universal = try certificates.authority.issueClient(bundleID: Self.news, topics: [Self.news + ".voip"])
+        try universal.writePEM(to: certificates.path("news.pem"))
+        for bundleID in [Self.news, Self.chat] { try certificates.writeVoIP(bundleID, to: "\(bundleID).voip.pem") }
+        let credentials = try credentials()
+        let sending = uses(Self.news, credentials)
+        #expect(sending[.certificate(bundleID: Self.news)] == [.alert, .background, .voip, .mdm])
+        #expect(sending[.voipCertificate(bundleID: Self.news)] == nil)
+        let alone = AppCredential.voipCertificate(bundleID: Self.chat)
+        #expect(uses(Self.chat, credentials)[alone] == [.voip])
+        #expect(credentials.has(bundleID: Self.chat, environment: "sandbox"))
+        #expect(!credentials.has(bundleID: Self.chat, environment: "old"), "the binary interface")
+        #expect(credentials.context(of: alone, environment: "sandbox") != nil)
+        #expect(credentials.edition(of: alone, environment: "sandbox") == 1)
+    }
+
     @Test("A topic that names a team or a key uses that, even beside a certificate, and nothing else without it")
     func named() throws {
         try certificates.client(Self.news).writePEM(to: certificates.path("news.pem"))
