@@ -10,6 +10,14 @@ package enum DeliveryTerms: Sendable, Equatable {
     /// The push type is as named, or inferred from the payload. The collapse id has up to 64 bytes; empty: none.
     case http2(pushType: PushType, priority: ProviderPriority, collapseID: [UInt8], isBroadcast: Bool)
 
+    /// The push type that the credential has to be good for; nil: over the binary interface every one is.
+    ///
+    /// A broadcast is for the app itself, and goes with certificates, too [later]: it counts as an alert.
+    package var credentialType: PushType? {
+        guard case .http2(let pushType, _, _, let isBroadcast) = self else { return nil }
+        return isBroadcast ? .alert : pushType
+    }
+
     /// The request is for a channel, whose id stands in place of a token.
     package var isBroadcast: Bool {
         guard case .http2(_, _, _, let isBroadcast) = self else { return false }

@@ -158,14 +158,15 @@ final class Stages {
                 connectors.hasCertificate(environment: environment, bundleID: bundleID)
             },
             isOnDefaultKey: { [connectors = clients.connectors] environment, bundleID in
-                let credential = connectors.credential(environment: environment, bundleID: bundleID)
+                let credential = connectors.credential(environment: environment, bundleID: bundleID, for: .alert)
                 guard case .key? = credential else { return false }
                 return !gateway.settings.isNamed(bundleID: bundleID)
             },
-            make: { [filters = clients.filters] index, environment, bundleID in
+            make: { [filters = clients.filters, connectors = clients.connectors] index, environment, bundleID in
                 let settings = gateway.settings
                 let topic = settings.makeTopic(index, environment: environment, bundleID: bundleID, filters: filters)
                 topic.control = controls.all[topic.name]
+                topic.unsendable = connectors.unsendable(environment: environment, bundleID: bundleID)
                 return topic
             }
         )
@@ -257,13 +258,21 @@ final class Stages {
         connectors.hasCertificate(environment: topic.environment, bundleID: topic.bundleID)
     }
 
+    /// Looks at the credentials of a topic.
+    ///
+    /// - Returns: there is one.
+    private func lookAtCredentials(of topic: Topic) -> Bool {
+        topic.unsendable = connectors.unsendable(environment: topic.environment, bundleID: topic.bundleID)
+        return hasCertificate(topic)
+    }
+
     /// Sets the feeding of each topic, by its levers, its certificate and its health at the gateway.
     func updateFeeding(now: MonotonicTime) {
         let generation = connectors.generation
         for account in group.directory.accounts {
             guard let topic = account.topic else { continue }
             levers.setPace(of: account, now: now)
-            topic.flow.lookAtCertificate(of: generation) { hasCertificate(topic) }
+            topic.flow.lookAtCertificate(of: generation) { lookAtCredentials(of: topic) }
             topic.flow.feed(
                 topic.health.state,
                 waitsForTokenState: lookup.holds(topic),

@@ -1,3 +1,4 @@
+import APNsProtocol
 import PipelineCore
 import ProviderCredentials
 
@@ -62,7 +63,7 @@ final class SimulatedConnectors: GatewayConnectors {
         }
     }
 
-    func credential(environment: String, bundleID: String) -> AppCredential? {
+    func credential(environment: String, bundleID: String, for pushType: PushType) -> AppCredential? {
         guard let topic = World.topic(ofBundle: bundleID), held.contains(topic) else { return nil }
         let isKeyed = worker.world.plan.options.keyed.contains(topic)
         return isKeyed ? SimulatedKeys.credential : .certificate(bundleID: bundleID)
@@ -71,7 +72,7 @@ final class SimulatedConnectors: GatewayConnectors {
     func streamConnector(environment: String, credential: AppCredential, turn: Int) -> any StreamConnecting {
         let world = worker.world
         switch credential {
-        case .certificate(let bundleID):
+        case .certificate(let bundleID), .voipCertificate(let bundleID):
             guard let topic = World.topic(ofBundle: bundleID) else { preconditionFailure("a bundle of the world") }
             let gateways = [world.gateways[topic]]
             return SimulatedStreamConnector(loop: loop, worker: worker, gateways: gateways, isKeyed: false) {

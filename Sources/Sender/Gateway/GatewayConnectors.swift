@@ -1,3 +1,4 @@
+import APNsProtocol
 import PipelineCore
 import ProviderCredentials
 
@@ -24,7 +25,7 @@ extension GatewayConnectors {
 
 /// A source of binary connections only.
 extension GatewayConnectors {
-    func credential(environment: String, bundleID: String) -> AppCredential? {
+    func credential(environment: String, bundleID: String, for pushType: PushType) -> AppCredential? {
         hasCertificate(environment: environment, bundleID: bundleID) ? .certificate(bundleID: bundleID) : nil
     }
 

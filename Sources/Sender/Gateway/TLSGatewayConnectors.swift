@@ -1,3 +1,4 @@
+import APNsProtocol
 import BelfrySupport
 import NIOCore
 import PipelineCore
@@ -56,8 +57,8 @@ final class TLSGatewayConnectors: GatewayConnectors {
         return GatewayConnector(dialer: dialer(environment: environment, credential, firstTurn: lane))
     }
 
-    func credential(environment: String, bundleID: String) -> AppCredential? {
-        credentials.credential(bundleID: bundleID, environment: environment)
+    func credential(environment: String, bundleID: String, for pushType: PushType) -> AppCredential? {
+        credentials.credential(bundleID: bundleID, environment: environment, for: pushType)
     }
 
     func streamConnector(environment: String, credential: AppCredential, turn: Int) -> any StreamConnecting {

@@ -141,7 +141,9 @@ final class Intake {
         let arenaEnd = prepared.payloads.end
         let judged: Result<Content, RecordRefusal>
         do throws(RecordRefusal) {
-            judged = .success(try content(of: request, admitted, into: prepared.payloads))
+            let found = try content(of: request, admitted, into: prepared.payloads)
+            try topic.checkCredential(for: found.payload.terms)
+            judged = .success(found)
         } catch {
             judged = .failure(error)
         }

@@ -1,6 +1,7 @@
 import APNsProtocol
 import BelfrySupport
 import PipelineCore
+import PushSchemas
 import RequestRules
 import TokenState
 
@@ -52,6 +53,8 @@ final class Topic {
     }
     /// Says what the topic may do in the shard.
     var flow = AppFlow()
+    /// The push types that none of its credentials may send; empty if it has none.
+    var unsendable: [PushType] = []
 
     init(
         index: Int32,
@@ -94,5 +97,21 @@ final class Topic {
         guard ttl > .zero else { return 0 }
         let end = unixMilliseconds + Int64(ttl.wholeNanoseconds / 1_000_000)
         return UInt32(clamping: (end + 999) / 1000)
+    }
+
+    /// Refuses what the service would refuse with `TopicDisallowed`: its publisher learns what is missing.
+    ///
+    /// - Throws: `provider-key-needed`.
+    func checkCredential(for terms: DeliveryTerms) throws(RecordRefusal) {
+        guard !unsendable.isEmpty, let pushType = terms.credentialType, unsendable.contains(pushType) else { return }
+        let wanted =
+            pushType.needsProviderToken
+            ? "a provider key" : "a provider key, or a certificate for \(pushType.topic(bundle: bundleID))"
+        throw RecordRefusal(
+            reason: "provider-key-needed",
+            detail: "the push type '\(pushType.rawValue)' needs \(wanted); \(bundleID) has none in environment "
+                + "\(environment). Put a key of its team into keys.directory, and name the team: keys.team, or "
+                + "apps.\(bundleID).team"
+        )
     }
 }

@@ -56,6 +56,59 @@ struct HTTP2TopicsTests {
         #expect(addresses[0] != nil && addresses[1] != nil && connection.bodies[1].readableBytes > 0)
     }
 
+    @Test("Requests of one topic go each over the credential that may send it, in one line")
+    func pushTypes() throws {
+        let topics = ScriptedTopics(keys: keys)
+        topics.others = [.liveactivity: .key(keys.ids[0])]
+        let lane = topics.makeLane(Self.news, .certificate(bundleID: Self.news))
+        let certified = try connect(topics, lane)
+        certified.acceptAll()
+        for pushType in [PushType.alert, .liveactivity, .alert, .liveactivity, .background] {
+            try topics.append(1, to: lane, pushType: pushType)
+        }
+        lane.pump(now: topics.now, isMoreAtHand: false)
+        #expect(certified.requestCount == 2 && lane.waitingCount == 4, "the next one waits for the key's connection")
+
+        let keyed = try #require(topics.open().first)
+        #expect(keyed.owner.identity.credential == .key(keys.ids[0]) && keyed.owner !== certified.owner)
+        #expect(keyed.requestCount == 1 && certified.requestCount == 3, "with a key the first request goes alone")
+        keyed.acceptAll()
+        #expect(keyed.requestCount == 2 && certified.requestCount == 4 && lane.waitingCount == 0)
+        #expect(lane.openConnections == 2 && topics.open().isEmpty)
+
+        // Neither counts for the other: the last one of a credential fails the topic.
+        keyed.end()
+        #expect(topics.failed == [Self.news])
+    }
+
+    @Test("Push types with the same credential share its connections")
+    func sameCredential() throws {
+        let topics = ScriptedTopics()
+        let lane = topics.makeLane(Self.news, .certificate(bundleID: Self.news))
+        let connection = try connect(topics, lane)
+        for pushType in [PushType.voip, .complication, .alert] { try topics.append(1, to: lane, pushType: pushType) }
+        lane.pump(now: topics.now, isMoreAtHand: false)
+        #expect(connection.requestCount == 4 && connection.owner.members == [0] && topics.open().isEmpty)
+    }
+
+    @Test("A push type whose credential changes goes over the other one's connections, and leaves the former ones")
+    func changedCredential() throws {
+        let topics = ScriptedTopics(keys: keys)
+        topics.others = [.voip: .voipCertificate(bundleID: Self.news)]
+        let lane = topics.makeLane(Self.news, .certificate(bundleID: Self.news))
+        try topics.append(1, to: lane, pushType: .voip)
+        lane.pump(now: topics.now, isMoreAtHand: false)
+        let first = try #require(topics.open().first)
+        #expect(first.requestCount == 1 && lane.sources.all.count == 2)
+        first.acceptAll()
+        topics.others = [:]
+        lane.tick(now: topics.now)
+        #expect(first.owner.members.isEmpty && lane.sources.all.map { $0 === lane.connections } == [true])
+        try topics.append(1, to: lane, pushType: .voip)
+        lane.pump(now: topics.now, isMoreAtHand: false)
+        #expect(topics.open().map(\.requestCount) == [1] && first.requestCount == 1)
+    }
+
     @Test("A connection without stream numbers takes no more, and others go on at once")
     func usedUp() throws {
         let topics = ScriptedTopics()

@@ -19,6 +19,8 @@ final class MemoryGateway: GatewayConnectors {
     /// Bundles without a certificate, and those of them that are given up.
     var missing: Set<String> = []
     var givenUp: Set<String> = []
+    /// By bundle, the push types that its credential may not send.
+    var refusedTypes: [String: [PushType]] = [:]
     /// By bundle, what a gateway says to its notifications; nil: nothing, which is to accept it.
     var answers: [String: (_ token: UInt8) -> APNsStatus?] = [:]
     /// Attempts of these bundles fail.
@@ -78,8 +80,8 @@ final class MemoryGateway: GatewayConnectors {
         Connector(self, bundleID, eventLoop)
     }
 
-    func credential(environment: String, bundleID: String) -> AppCredential? {
-        guard !missing.contains(bundleID) else { return nil }
+    func credential(environment: String, bundleID: String, for pushType: PushType) -> AppCredential? {
+        guard !missing.contains(bundleID), !(refusedTypes[bundleID] ?? []).contains(pushType) else { return nil }
         return service.credentials[bundleID] ?? .certificate(bundleID: bundleID)
     }
 

@@ -233,6 +233,42 @@ struct StreamCredentialTests {
         #expect(bench.committed()?.offset == Int64(most) + 3 && bench.committed()?.metadata == "3;")
     }
 
+    @Test("What no credential of the app may send is a dead letter with push type and cure, until one is there")
+    func noCredential() throws {
+        let bench = Bench(over: .http2)
+        defer { bench.shard.leave() }
+        bench.gateway.refusedTypes = [Bench.news: [.liveactivity, .voip]]
+        bench.assign(0)
+        func bring(_ pushTypes: PushType...) throws {
+            let requests = pushTypes.map { pushType in
+                PushSendRequest.with {
+                    $0.packedTokens = Data(repeating: 1, count: 32)
+                    $0.pushType = pushType.rawValue
+                }
+            }
+            try bench.bring(requests.map { (Bench.news, $0) })
+            bench.wait(milliseconds: 1000)
+        }
+        try bring(.liveactivity, .alert, .voip)
+        let letters = bench.producer.records(of: "push.dead-letters")
+        #expect(letters.map { $0.header("reason") } == ["provider-key-needed", "provider-key-needed"])
+        let details = letters.compactMap { $0.header("detail") }
+        let starts = [
+            "the push type 'liveactivity' needs a provider key; \(Bench.news) has none in environment sandbox.",
+            "the push type 'voip' needs a provider key, or a certificate for \(Bench.news).voip; ",
+        ]
+        for (detail, start) in zip(details, starts) {
+            #expect(detail.hasPrefix(start) && detail.contains("keys.directory"), "\(detail)")
+        }
+        #expect(try bench.offsets(.deadLettered) == [0, 2] && bench.service.requests.map(\.topic) == [Bench.news])
+
+        bench.gateway.refusedTypes = [:]
+        bench.wait(milliseconds: 100)
+        try bring(.liveactivity)
+        #expect(bench.service.accepted(of: Bench.news + ".push-type.liveactivity") == [1])
+        #expect(bench.reason(Bench.news) == nil)
+    }
+
     @Test("A certificate of the other environment gets GOAWAY only: said twice, its topic stops, others go on")
     func otherEnvironment() throws {
         let bench = Bench(over: .http2)

@@ -19,6 +19,8 @@ final class ScriptedTopics: GatewayConnectors, StreamStage {
 
     var now = MonotonicTime(nanoseconds: 1_000_000_000)
     var credentials: [String: AppCredential] = [:]
+    /// For all bundles, of push types that go otherwise.
+    var others: [PushType: AppCredential] = [:]
     let providerTokens: ProviderTokens?
     private(set) var turns: [Int] = []
     private(set) var asked: [Asked] = []
@@ -57,8 +59,8 @@ final class ScriptedTopics: GatewayConnectors, StreamStage {
     }
 
     /// Appends notifications, each to a token of its own.
-    func append(_ count: Int, to lane: StreamLane) throws {
-        guard let batch = try IntakeBench().take({ _ in }) else { return }
+    func append(_ count: Int, to lane: StreamLane, pushType: PushType = .alert) throws {
+        guard let batch = try IntakeBench().take({ $0.pushType = pushType.rawValue }) else { return }
         let number = lane.beginContent(try batch.streamContent(bundleID: lane.topic.bundleID))
         for _ in 0..<count {
             records += 1
@@ -103,7 +105,9 @@ final class ScriptedTopics: GatewayConnectors, StreamStage {
         preconditionFailure("no topic has the binary interface")
     }
 
-    func credential(environment: String, bundleID: String) -> AppCredential? { credentials[bundleID] }
+    func credential(environment: String, bundleID: String, for pushType: PushType) -> AppCredential? {
+        others[pushType] ?? credentials[bundleID]
+    }
 
     func streamConnector(environment: String, credential: AppCredential, turn: Int) -> any StreamConnecting {
         turns.append(turn)

@@ -60,7 +60,9 @@ final class CredentialConnections {
 
     // MARK: Topics
 
+    /// A topic sends over the connections, be it of some push types alone. Idempotent.
     func join(_ lane: StreamLane) {
+        guard !members.contains(lane.queue.number) else { return }
         members.insert(lane.queue.number, at: members.firstIndex { $0 > lane.queue.number } ?? members.endIndex)
     }
 
@@ -72,14 +74,14 @@ final class CredentialConnections {
 
     /// A topic of this credential has something to send.
     func list(_ lane: StreamLane) {
-        guard !lane.isListed else { return }
-        lane.isListed = true
+        guard lane.listedBy == nil else { return }
+        lane.listedBy = self
         waiting.append(lane)
     }
 
     private func unlist(_ lane: StreamLane) {
-        guard lane.isListed else { return }
-        lane.isListed = false
+        guard lane.listedBy === self else { return }
+        lane.listedBy = nil
         waiting.removeAll { $0 === lane }
     }
 
@@ -141,7 +143,7 @@ final class CredentialConnections {
         var sent = 0
         defer { if let first { topics.stage.handle(.handedOver(sent, from: first), of: lane.topic) } }
         for _ in 0..<choice.room {
-            guard let ticket = lane.nextTicket(now: now) else { break }
+            guard let ticket = lane.nextTicket(over: self, now: now) else { break }
             do throws(HTTP2OpenRefusal) {
                 let request = lane.request(ticket, authorization: authorization)
                 let stream = try connection.open(request, tag: ticket.rawValue)
@@ -173,14 +175,18 @@ final class CredentialConnections {
         return value
     }
 
-    /// The next topic in turn with a request that may go; others leave the list.
+    /// The next topic in turn with a request that may go over these connections; others leave the list.
     private func nextLane(now: MonotonicTime) -> StreamLane? {
         while !waiting.isEmpty {
             turn %= waiting.count
             let lane = waiting[turn]
-            if !lane.isHeld, lane.nextTicket(now: now) != nil { return lane }
-            lane.isListed = false
+            let next = lane.isHeld ? nil : lane.nextConnections(now: now)
+            if next === self { return lane }
+            lane.listedBy = nil
             waiting.remove(at: turn)
+            // Its next request is for another credential: when that one has sent it, it may put the topic back.
+            next?.list(lane)
+            next?.pump(now: now)
         }
         return nil
     }

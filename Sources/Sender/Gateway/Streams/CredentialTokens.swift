@@ -88,6 +88,7 @@ extension AppCredential {
     var name: String {
         switch self {
         case .certificate(let bundleID): "certificate of \(bundleID)"
+        case .voipCertificate(let bundleID): "certificate of VoIP Services of \(bundleID)"
         case .key(let id): "\(id)"
         }
     }

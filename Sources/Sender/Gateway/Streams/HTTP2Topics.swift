@@ -68,10 +68,16 @@ final class HTTP2Topics {
         return lane
     }
 
-    /// Gives a lane the connections of its present credential.
+    /// Gives a lane the connections of its present credentials.
     func assign(_ lane: StreamLane) {
+        assign(lane, .alert)
+        for (pushType, _) in lane.sources.suffixed { assign(lane, pushType) }
+    }
+
+    private func assign(_ lane: StreamLane, _ pushType: PushType) {
         let topic = lane.topic
-        guard let credential = connectors.credential(environment: topic.environment, bundleID: topic.bundleID) else {
+        let (environment, bundleID) = (topic.environment, topic.bundleID)
+        guard let credential = connectors.credential(environment: environment, bundleID: bundleID, for: pushType) else {
             return
         }
         var identity = CredentialConnections.Identity(
@@ -81,12 +87,13 @@ final class HTTP2Topics {
         )
         // A certificate is one topic's already.
         if case .key = credential, lane.queue.needsOwnConnections(now: now) { identity.bundleID = topic.bundleID }
-        guard lane.connections?.identity != identity else { return }
+        let former = lane.sources[pushType]
+        guard former?.identity != identity else { return }
         let connections = byIdentity[identity] ?? makeConnections(identity)
-        lane.connections?.leave(lane)
-        lane.connections = connections
+        lane.use(connections, for: pushType)
+        if let former, !lane.sources.has(former) { former.leave(lane) }
         connections.join(lane)
-        if lane.waitingCount > 0 { connections.list(lane) }
+        lane.list(now: now)
     }
 
     private func makeConnections(_ identity: CredentialConnections.Identity) -> CredentialConnections {
@@ -147,8 +154,9 @@ final class HTTP2Topics {
     /// The open connections that a report gives to a topic: all, if it is the first of their topics. So each connection
     /// is reported once.
     func openConnections(of lane: StreamLane) -> Int {
-        guard let connections = lane.connections, connections.members.first == lane.queue.number else { return 0 }
-        return connections.pool.openCount
+        lane.sources.all.reduce(0) { count, connections in
+            count + (connections.members.first == lane.queue.number ? connections.pool.openCount : 0)
+        }
     }
 
     /// The topic that a connection is counted for: the first that works and has work, else one that has, else any.
@@ -198,7 +206,7 @@ final class HTTP2Topics {
         case .connectFailed, .endOfStream, .failure:
             // Others go on over the connections that are left.
             let isLast = !connections.pool.connections.contains { $0.number != number && $0.phase != .draining }
-            for lane in lanes where isLast && lane.connections === connections || lane.queue.hasRequests(on: number) {
+            for lane in lanes where isLast && lane.sources.has(connections) || lane.queue.hasRequests(on: number) {
                 stage.handle(.failed(reason), of: lane.topic)
             }
         case .errorResponse, .shutdown, .closedHere, .goAway:
@@ -226,15 +234,15 @@ final class HTTP2Topics {
     func refused(_ connections: CredentialConnections, _ extent: ProviderVerdict.Extent) {
         var refused = connections.identity
         refused.bundleID = nil
-        let concerned = lanes.filter { lane in
-            guard extent == .team, var identity = lane.connections?.identity else {
-                return lane.connections === connections
+        for lane in lanes {
+            let concerned = lane.sources.all.filter { other in
+                guard extent == .team else { return other === connections }
+                var identity = other.identity
+                identity.bundleID = nil
+                return identity == refused
             }
-            identity.bundleID = nil
-            return identity == refused
-        }
-        for lane in concerned {
-            lane.connections?.renew()
+            guard !concerned.isEmpty else { continue }
+            for connections in concerned { connections.renew() }
             stage.handle(.refused(extent), of: lane.topic)
         }
     }

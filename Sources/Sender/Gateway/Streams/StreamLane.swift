@@ -4,16 +4,16 @@ import PipelineCore
 
 /// One topic's notifications on their way over HTTP/2: carries out the decisions of a ``StreamQueue``.
 ///
-/// The connections are its credential's, which may change at any time. Bound to the shard's event loop.
+/// The connections are those of its credentials, which may change at any time. Requests of all push types go in one
+/// line, and wait for the credential of the first. Bound to the shard's event loop.
 final class StreamLane: AppTransport {
     let topic: Topic
     private(set) var queue: StreamQueue
     private unowned let topics: HTTP2Topics
     private var contents: [StreamContent?] = []
-    /// The source of streams; nil: the topic has no credential.
-    var connections: CredentialConnections?
-    /// The credential has the topic on its list.
-    var isListed = false
+    private(set) var sources = LaneConnections()
+    /// The connections that have the topic on their list.
+    var listedBy: CredentialConnections?
     private(set) var isHeld = false
     private var standstill: LaneStandstill
     /// Notifications ever appended.
@@ -51,12 +51,45 @@ final class StreamLane: AppTransport {
     var keptContents: Int { contents.count { $0 != nil } }
     var isQuiet: Bool { queue.inFlightCount == 0 }
     var isAtRest: Bool { queue.inFlightCount == 0 && queue.waitingCount == 0 }
-    var isStranded: Bool { queue.inFlightCount == 0 && connections?.pool.isEmpty ?? true }
+    var isStranded: Bool { queue.inFlightCount == 0 && sources.all.allSatisfy { $0.pool.isEmpty } }
+
+    // MARK: Connections
+
+    /// For the bundle itself; nil: the topic has no credential for it.
+    var connections: CredentialConnections? { sources.own }
+
+    /// Uses other connections for a push type from now on.
+    func use(_ changed: CredentialConnections, for pushType: PushType) { sources.use(changed, for: pushType) }
+
+    /// The source of a stream for the notification in a slot.
+    ///
+    /// One without a credential goes over any connection, for the service to refuse: the topic had one when the
+    /// notification was taken in.
+    private func connections(at slot: Int) -> CredentialConnections? {
+        guard !sources.suffixed.isEmpty, let content = contents[Int(queue.content(at: slot))] else {
+            return connections
+        }
+        return sources[content.credentialType] ?? sources.all.first
+    }
+
+    /// The source of a stream for the next notification; nil: none may go now.
+    func nextConnections(now: MonotonicTime) -> CredentialConnections? {
+        nextTicket(now: now).flatMap { connections(at: $0.slot) }
+    }
+
+    /// Puts the topic on a list of those that wait for streams: of the connections that its next notification goes
+    /// over, or while none may go of any, which hand it on.
+    func list(now: MonotonicTime) {
+        guard listedBy == nil, queue.waitingCount > 0 else { return }
+        let next = sources.suffixed.isEmpty ? connections : nextConnections(now: now) ?? sources.all.first
+        next?.list(self)
+    }
 
     // MARK: Taking notifications in
 
     /// Keeps a content until ``endContent(_:)``, and for as long as a notification has it.
     func beginContent(_ content: StreamContent) -> UInt32 {
+        if sources.add(content.credentialType) { topics.assign(self) }
         let number = queue.addContent()
         while contents.count <= Int(number) { contents.append(nil) }
         contents[Int(number)] = content
@@ -79,7 +112,7 @@ final class StreamLane: AppTransport {
     ) {
         queue.append(reference, token: token, checksum: checksum, content: content)
         appendedEnd += 1
-        connections?.list(self)
+        if listedBy == nil { list(now: topics.now) }
     }
 
     func inheritTrouble(_ trouble: NotificationTrouble, checksum: UInt32) {
@@ -94,14 +127,19 @@ final class StreamLane: AppTransport {
 
     func pump(now: MonotonicTime, isMoreAtHand: Bool) {
         guard queue.waitingCount > 0 else { return }
-        connections?.list(self)
-        connections?.pump(now: now)
+        list(now: now)
+        listedBy?.pump(now: now)
     }
 
     func hold(_ isHeld: Bool) { self.isHeld = isHeld }
 
     /// The next notification that may go.
     func nextTicket(now: MonotonicTime) -> StreamTicket? { queue.next(now: now) }
+
+    /// The next notification, if it goes over these connections, and now.
+    func nextTicket(over connections: CredentialConnections, now: MonotonicTime) -> StreamTicket? {
+        nextTicket(now: now).flatMap { self.connections(at: $0.slot) === connections ? $0 : nil }
+    }
 
     func request(_ ticket: StreamTicket, authorization: [UInt8]?) -> StreamRequest {
         let slot = ticket.slot
@@ -125,7 +163,7 @@ final class StreamLane: AppTransport {
             if let verdict { settle(verdict, nil) }
         }
         topics.assign(self)
-        if queue.waitingCount > 0 { connections?.list(self) }
+        list(now: now)
         rest(now: now)
     }
 
@@ -141,7 +179,7 @@ final class StreamLane: AppTransport {
         let isWaiting = queue.waitingCount > 0 && queue.admission != .none && !queue.isResting
         return standstill.observeLane(
             hasWork: queue.inFlightCount > 0 || isWaiting,
-            isExcused: isHeld || connections?.pool.isWaitingForBudget ?? true,
+            isExcused: isHeld || sources.all.isEmpty || sources.areWaitingForBudget,
             settledEnd: queue.settledEnd,
             allowance: queue.inFlightCount > 0 ? queue.limits.requestTimeout : .zero,
             now: now
@@ -159,8 +197,8 @@ final class StreamLane: AppTransport {
     private func admit(_ admission: Admission) {
         guard queue.admission != admission else { return }
         queue.admit(admission)
-        connections?.retryCredential()
-        connections?.list(self)
+        for connections in sources.all { connections.retryCredential() }
+        list(now: topics.now)
     }
 
     // MARK: Feeds
@@ -230,8 +268,7 @@ final class StreamLane: AppTransport {
     ) {
         var verdict = verdict
         if verdict.isAboutToken, isBroadcast(ticket) { verdict = .rejected }
-        // A refusal of the credential that the topic had before says nothing of the present one.
-        if verdict.isAboutProvider, connections !== self.connections { verdict = .reconnect }
+        if verdict.isAboutProvider, isOutdated(connections, for: ticket) { verdict = .reconnect }
         let result = queue.answered(
             ticket,
             verdict,
@@ -240,15 +277,20 @@ final class StreamLane: AppTransport {
             random: topics.random()
         )
         guard let result else { return }
-        listIfWaiting()
+        list(now: now)
         if let answer {
             topics.stage.handle(.answered(answer, to: queue.reference(at: result.slot)), of: self)
         }
-        guard result.result == .confirmed else { return settle(result, answer) }
+        guard result.result == .confirmed else { return settle(result, answer, by: connections) }
         let sentAt = queue.sentAt(result.slot)
         if confirmed.isEmpty { topics.hasConfirmed(self) }
         confirmedFrom = confirmed.isEmpty ? sentAt : min(confirmedFrom, sentAt)
         confirmed.append(result.slot)
+    }
+
+    /// The notification would have another credential by now: a refusal of the former one says nothing of that.
+    private func isOutdated(_ connections: CredentialConnections?, for ticket: StreamTicket) -> Bool {
+        queue.place(of: ticket) != nil && connections !== self.connections(at: ticket.slot)
     }
 
     /// The notification of a ticket is for a channel.
@@ -261,7 +303,7 @@ final class StreamLane: AppTransport {
         guard let verdict = queue.closed(ticket, isRefused: isRefused, now: now, random: topics.random()) else {
             return
         }
-        listIfWaiting()
+        list(now: now)
         settle(verdict, nil)
     }
 
@@ -271,12 +313,7 @@ final class StreamLane: AppTransport {
         for verdict in verdicts { settle(verdict, nil) }
         // Possible reasons are not to go over connections of others, not even until the next tick.
         if !verdicts.isEmpty { topics.assign(self) }
-        listIfWaiting()
-    }
-
-    /// Requests that have waited for the token, or go again, may be ready now.
-    private func listIfWaiting() {
-        if queue.waitingCount > 0 { connections?.list(self) }
+        list(now: topics.now)
     }
 
     /// Settles what was confirmed since the last call.
@@ -293,7 +330,12 @@ final class StreamLane: AppTransport {
         dropUnusedContents()
     }
 
-    private func settle(_ verdict: StreamVerdict, _ answer: ProviderAnswer?) {
+    /// - Parameter connections: on which it was answered; nil: it was not.
+    private func settle(
+        _ verdict: StreamVerdict,
+        _ answer: ProviderAnswer?,
+        by connections: CredentialConnections? = nil
+    ) {
         topics.stage.handle(.settled(verdict, answer, standing(of: verdict)), of: self)
         switch verdict.finding {
         case .none: break
@@ -347,6 +389,6 @@ extension StreamLane {
     /// Topics that share connections wait together, while none of them has room.
     var isWaitingForBudget: Bool {
         guard queue.inFlightCount == 0, queue.waitingCount > 0, queue.admission != .none else { return false }
-        return connections?.pool.isWaitingForBudget ?? false
+        return sources.areWaitingForBudget
     }
 }

@@ -10,6 +10,8 @@ final class StreamContent {
     /// The path of a broadcast; nil: the content is for device tokens.
     let broadcastPath: String?
     let pushType: PushType
+    /// The push type that the credential has to be good for.
+    let credentialType: PushType
     let priority: ProviderPriority
     /// UNIX seconds; 0: one attempt, no storage. Nil: the service's default, without a field.
     let expiration: UInt32?
@@ -21,11 +23,12 @@ final class StreamContent {
 
     init(_ content: NotificationContent, bundleID: String) {
         guard case .http2(let pushType, let priority, let collapseID, let isBroadcast) = content.terms,
-            let ids = content.ids
+            let credentialType = content.terms.credentialType, let ids = content.ids
         else { preconditionFailure("a request of an environment with HTTP/2 is judged for it, and has ids") }
         topic = pushType.topic(bundle: bundleID)
         broadcastPath = isBroadcast ? BroadcastPath.broadcast(bundle: bundleID).text : nil
         self.pushType = pushType
+        self.credentialType = credentialType
         self.priority = priority
         expiration = content.expiration
         self.collapseID = collapseID
