@@ -54,6 +54,8 @@ public enum DeadLetterReasons {
         "report-invalid": "report is none that the worker knows. Is the publisher newer than the worker?",
         "push-type-invalid": "push_type is none, or none that fits. The detail lists them.",
         "collapse-id-invalid": "collapse_id cannot be a header's value: 1 to 64 bytes without control characters.",
+        "provider-key-needed":
+            "None of the app's credentials may send the push type, which the detail names. Bring a key, and replay.",
         "channel-unsupported": "A broadcast to an environment with the binary interface, which knows no channels.",
         "channel-invalid": "channel is no channel id. Use the one that belfry channels create prints.",
         "broadcast-incomplete": "A broadcast needs expiration and priority. Set both.",
