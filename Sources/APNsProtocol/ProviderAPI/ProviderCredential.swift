@@ -12,7 +12,7 @@ public struct ProviderCredential: Hashable, Sendable {
     /// The topic of a request that names none; nil: such a request is refused. A certificate's is that of its subject.
     public let defaultTopic: String?
 
-    /// A certificate's reach: the topic in its subject, and those that its extensions name.
+    /// A certificate's reach: the topic in its subject, and those that its extensions name. It sends no other [later].
     ///
     /// - Parameter subject: the bundle ID; of a VoIP Services certificate with the suffix `.voip` [field].
     public static func certificate(subject: String, topics: [String]) -> ProviderCredential {

@@ -6,6 +6,8 @@ enum PushExtension {
     static let development = "1.2.840.113635.100.6.3.1"
     static let production = "1.2.840.113635.100.6.3.2"
     static let topics = "1.2.840.113635.100.6.3.6"
+    /// The same of VoIP Services [later].
+    static let voipTopics = "1.2.840.113635.100.6.3.4"
 }
 
 extension CertificateInfo {
@@ -32,7 +34,9 @@ extension CertificateInfo {
         if Self.extensionValue(of: x509, oid: PushExtension.development) != nil { environments.insert(.development) }
         if Self.extensionValue(of: x509, oid: PushExtension.production) != nil { environments.insert(.production) }
 
-        let listed = Self.extensionValue(of: x509, oid: PushExtension.topics).map(Self.topics(inExtension:)) ?? []
+        let listed = [PushExtension.topics, PushExtension.voipTopics].flatMap { oid in
+            Self.extensionValue(of: x509, oid: oid).map(Self.topics(inExtension:)) ?? []
+        }
         self.init(
             topic: topic,
             topics: listed.isEmpty ? (topic.map { [$0] } ?? []) : listed,

@@ -15,10 +15,10 @@ public struct CertificateInfo: Sendable, Equatable {
     }
 
     /// The topic of the certificate: the subject's UID attribute [field], else the text after "Push Services: " in the
-    /// common name. It is the bundle ID, and for VoIP Services ends in `.voip`. `nil` for other certificates, a server's
-    /// for example.
+    /// common name. It is the bundle ID, and for VoIP Services ends in `.voip`. `nil` for other certificates, of a
+    /// server for example.
     public var topic: String?
-    /// All topics of a universal certificate (extension …6.3.6 [field]); else ``topic`` alone, or none.
+    /// All topics that the extensions …6.3.6 and …6.3.4 list [later]; else ``topic`` alone, or none.
     public var topics: [String]
     /// The environments named by the extensions; without any, by the common name; else both [ours].
     public var environments: Environments
@@ -83,8 +83,8 @@ extension CertificateInfo {
         return [.development, .production]
     }
 
-    /// The topics of extension 1.2.840.113635.100.6.3.6. It is a DER sequence in which each topic (UTF8String) is
-    /// followed by a sequence that names its kind [field]. Anything of another form ends the list.
+    /// The topics of extension 1.2.840.113635.100.6.3.6 or …6.3.4. It is a DER sequence in which each topic
+    /// (UTF8String) is followed by a sequence that names its kind [field]. Anything of another form ends the list.
     static func topics(inExtension der: [UInt8]) -> [String] {
         var outer = DERReader(der[...])
         guard let sequence = outer.next(), sequence.tag == DERReader.sequence else { return [] }

@@ -80,6 +80,15 @@ struct CertificateTests {
         }
     }
 
+    @Test("Topics for VoIP pushes may stand in an extension of their own")
+    func voipTopics() throws {
+        // SEQUENCE { "a.b.voip", SEQUENCE { "voip" } }
+        let der = "3012" + "0C08612E622E766F6970" + "30060C04766F6970"
+        let extra = "1.2.840.113635.100.6.3.4=DER:\(der)"
+        let info = try Self.selfSigned("/UID=a.b/CN=Apple Push Services: a.b", "-addext", extra)
+        #expect(info.topics == ["a.b.voip"] && info.topic == "a.b" && !info.isVoIP)
+    }
+
     @Test("A certificate of another maker is read: UID before CN, universal topics, serial")
     func foreignCertificate() throws {
         // SEQUENCE { "a.b", SEQUENCE { "app" }, "a.b.voip", SEQUENCE { "voip" } }
