@@ -27,6 +27,16 @@ import Testing
         #expect(needing == [.fileprovider, .location, .liveactivity, .widgets, .controls])
     }
 
+    @Test("Kinds of topics have the numbers that are stored, and the names of their suffixes")
+    func kinds() {
+        let kinds = PushType.allCases.map(\.topicKind)
+        #expect(kinds.map(\.rawValue) == [1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1])
+        for type in PushType.allCases {
+            #expect(type.topicKind.name == (type.topicSuffix.isEmpty ? "app" : String(type.topicSuffix.dropFirst())))
+        }
+        #expect(TopicKind(rawValue: 200).name == "kind-200")
+    }
+
     @Test("Push types that are shown, or brought up to date, need aps; mdm has none")
     func aps() {
         let needing = PushType.allCases.filter { $0.aps == .required }
