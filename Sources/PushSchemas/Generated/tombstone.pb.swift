@@ -37,7 +37,7 @@ public nonisolated enum PushTombstoneReason: SwiftProtobuf.Enum, Swift.CaseItera
   /// The feedback service listed it: the app is missing on the device.
   case feedback // = 1
 
-  /// The gateway refused it as invalid (status 8 or 5).
+  /// The gateway refused it as invalid (status 8 or 5), whatever the kind of topic. Over HTTP/2 see `refused`.
   case invalid // = 2
 
   /// The app unregistered it.
@@ -78,8 +78,96 @@ public nonisolated enum PushTombstoneReason: SwiftProtobuf.Enum, Swift.CaseItera
 
 }
 
-/// The state of a dead, or revived, token. Two of one token are merged by the maximum of each timestamp, so that
-/// their order does not matter. The record's key is `<bundle ID>#<token in lower-case hexadecimal digits>`.
+/// The kind of a topic, by what stands behind the bundle ID.
+public nonisolated enum PushTopicKind: SwiftProtobuf.Enum, Swift.CaseIterable {
+  public typealias RawValue = Int
+
+  /// Not set.
+  case unspecified // = 0
+
+  /// The bundle ID alone: alerts, background, and MDM.
+  case app // = 1
+
+  /// `.voip`
+  case voip // = 2
+
+  /// `.complication`
+  case complication // = 3
+
+  /// `.pushkit.fileprovider`
+  case fileprovider // = 4
+
+  /// `.location-query`
+  case location // = 5
+
+  /// `.push-type.liveactivity`
+  case liveactivity // = 6
+
+  /// `.voip-ptt`
+  case pushtotalk // = 7
+
+  /// `.push-type.widgets`
+  case widgets // = 8
+
+  /// `.push-type.controls`
+  case controls // = 9
+  case UNRECOGNIZED(Int)
+
+  public init() {
+    self = .unspecified
+  }
+
+  public init?(rawValue: Int) {
+    switch rawValue {
+    case 0: self = .unspecified
+    case 1: self = .app
+    case 2: self = .voip
+    case 3: self = .complication
+    case 4: self = .fileprovider
+    case 5: self = .location
+    case 6: self = .liveactivity
+    case 7: self = .pushtotalk
+    case 8: self = .widgets
+    case 9: self = .controls
+    default: self = .UNRECOGNIZED(rawValue)
+    }
+  }
+
+  public var rawValue: Int {
+    switch self {
+    case .unspecified: return 0
+    case .app: return 1
+    case .voip: return 2
+    case .complication: return 3
+    case .fileprovider: return 4
+    case .location: return 5
+    case .liveactivity: return 6
+    case .pushtotalk: return 7
+    case .widgets: return 8
+    case .controls: return 9
+    case .UNRECOGNIZED(let i): return i
+    }
+  }
+
+  // The compiler won't synthesize support with the UNRECOGNIZED case.
+  public static let allCases: [PushTopicKind] = [
+    .unspecified,
+    .app,
+    .voip,
+    .complication,
+    .fileprovider,
+    .location,
+    .liveactivity,
+    .pushtotalk,
+    .widgets,
+    .controls,
+  ]
+
+}
+
+/// The state of a dead, or revived, token. Two of one token are merged by the maximum of each timestamp, those of
+/// `refused` kind by kind, so that their order does not matter. The record's key is `<bundle ID>#<token in lower-case
+/// hexadecimal digits>`.
 public nonisolated struct PushTombstone: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -98,11 +186,32 @@ public nonisolated struct PushTombstone: Sendable {
   public var registeredAt: Int64 = 0
 
   /// UNIX seconds, UTC, at which the token was found dead, at most 4294967295; 0: it was not. The token is dead when
-  /// this is later than `registered_at`.
+  /// this is later than `registered_at`: for topics of every kind.
   public var tombstonedAt: Int64 = 0
 
   /// The cause of the token's death. Unspecified if it was not found dead.
   public var reason: PushTombstoneReason = .unspecified
+
+  /// The kinds of topics for which the gateway refused the token as invalid, each once. For these alone it is dead, if
+  /// the time is later than `registered_at`.
+  public var refused: [PushRefusedKind] = []
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+}
+
+/// A token is invalid for topics of one kind: one for VoIP is none for alerts.
+public nonisolated struct PushRefusedKind: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// The kind of topics. A number without a name here is of a later version.
+  public var kind: PushTopicKind = .unspecified
+
+  /// UNIX seconds, UTC, of the refusal, at most 4294967295. Always set.
+  public var refusedAt: Int64 = 0
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -117,9 +226,13 @@ nonisolated extension PushTombstoneReason: SwiftProtobuf._ProtoNameProviding {
   public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0TOMBSTONE_REASON_UNSPECIFIED\0\u{1}TOMBSTONE_REASON_FEEDBACK\0\u{1}TOMBSTONE_REASON_INVALID\0\u{1}TOMBSTONE_REASON_UNREGISTERED\0")
 }
 
+nonisolated extension PushTopicKind: SwiftProtobuf._ProtoNameProviding {
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0TOPIC_KIND_UNSPECIFIED\0\u{1}TOPIC_KIND_APP\0\u{1}TOPIC_KIND_VOIP\0\u{1}TOPIC_KIND_COMPLICATION\0\u{1}TOPIC_KIND_FILEPROVIDER\0\u{1}TOPIC_KIND_LOCATION\0\u{1}TOPIC_KIND_LIVEACTIVITY\0\u{1}TOPIC_KIND_PUSHTOTALK\0\u{1}TOPIC_KIND_WIDGETS\0\u{1}TOPIC_KIND_CONTROLS\0")
+}
+
 nonisolated extension PushTombstone: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".Tombstone"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}token\0\u{3}bundle_id\0\u{1}environment\0\u{3}registered_at\0\u{3}tombstoned_at\0\u{1}reason\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}token\0\u{3}bundle_id\0\u{1}environment\0\u{3}registered_at\0\u{3}tombstoned_at\0\u{1}reason\0\u{1}refused\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -133,6 +246,7 @@ nonisolated extension PushTombstone: SwiftProtobuf.Message, SwiftProtobuf._Messa
       case 4: try { try decoder.decodeSingularInt64Field(value: &self.registeredAt) }()
       case 5: try { try decoder.decodeSingularInt64Field(value: &self.tombstonedAt) }()
       case 6: try { try decoder.decodeSingularEnumField(value: &self.reason) }()
+      case 7: try { try decoder.decodeRepeatedMessageField(value: &self.refused) }()
       default: break
       }
     }
@@ -157,6 +271,9 @@ nonisolated extension PushTombstone: SwiftProtobuf.Message, SwiftProtobuf._Messa
     if self.reason != .unspecified {
       try visitor.visitSingularEnumField(value: self.reason, fieldNumber: 6)
     }
+    if !self.refused.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.refused, fieldNumber: 7)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -167,6 +284,42 @@ nonisolated extension PushTombstone: SwiftProtobuf.Message, SwiftProtobuf._Messa
     if lhs.registeredAt != rhs.registeredAt {return false}
     if lhs.tombstonedAt != rhs.tombstonedAt {return false}
     if lhs.reason != rhs.reason {return false}
+    if lhs.refused != rhs.refused {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension PushRefusedKind: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".RefusedKind"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}kind\0\u{3}refused_at\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularEnumField(value: &self.kind) }()
+      case 2: try { try decoder.decodeSingularInt64Field(value: &self.refusedAt) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.kind != .unspecified {
+      try visitor.visitSingularEnumField(value: self.kind, fieldNumber: 1)
+    }
+    if self.refusedAt != 0 {
+      try visitor.visitSingularInt64Field(value: self.refusedAt, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: PushRefusedKind, rhs: PushRefusedKind) -> Bool {
+    if lhs.kind != rhs.kind {return false}
+    if lhs.refusedAt != rhs.refusedAt {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
