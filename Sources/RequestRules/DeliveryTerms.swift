@@ -23,6 +23,14 @@ package enum DeliveryTerms: Sendable, Equatable {
         guard case .http2(_, _, _, let isBroadcast) = self else { return false }
         return isBroadcast
     }
+
+    /// The kind of topic. The terms of all payloads of a request have the same.
+    package var topicKind: TopicKind {
+        switch self {
+        case .binary: .app
+        case .http2(let pushType, _, _, _): pushType.topicKind
+        }
+    }
 }
 
 extension JudgedRequest {

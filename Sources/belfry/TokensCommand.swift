@@ -67,13 +67,14 @@ struct TokensCommand: AsyncParsableCommand {
         enum State: String, ExpressibleByArgument, CaseIterable {
             case alive
             case dead
+            case refused
             case all
         }
 
         @OptionGroup var space: Space
         @OptionGroup var output: OutputOptions
 
-        @Option(help: "Which tokens: alive, dead or all.")
+        @Option(help: "Which tokens: alive, dead, refused (dead for some kinds of topics) or all.")
         var state = State.all
 
         @Option(help: ArgumentHelp("Not more than so many.", valueName: "number"))
@@ -87,7 +88,7 @@ struct TokensCommand: AsyncParsableCommand {
             let (state, limit, json) = (state, limit, output.json)
             var left = limit ?? .max
             try TokensCommand.print(space) { page in
-                let listed = page.filter { state == .all || (state == .dead) == $0.isDead }.prefix(left)
+                let listed = page.filter { state == .all || state.rawValue == $0.state }.prefix(left)
                 left -= listed.count
                 return (listed.map { json ? $0.json : $0.hexToken }, left > 0)
             }

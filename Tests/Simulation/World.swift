@@ -312,7 +312,8 @@ final class World {
             auditor.check(tombstone?.bundleID.isEmpty == false, 1, "a tombstone that cannot be read")
             guard let tombstone, plan.options.filterMaxAge > 0 else { return 0 }
             tombstones.append(key: record.key, value: record.value)
-            auditor.tombstonePublished(Array(tombstone.token), at: UInt32(clamping: tombstone.tombstonedAt))
+            let latest = tombstone.refused.reduce(tombstone.tombstonedAt) { max($0, $1.refusedAt) }
+            auditor.tombstonePublished(Array(tombstone.token), at: UInt32(clamping: latest))
         } else {
             note(.deadLetter, record.worker, 0, "a record in \(record.topic)")
             auditor.deadLettered(record)

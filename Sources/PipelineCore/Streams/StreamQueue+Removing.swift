@@ -34,12 +34,18 @@ extension StreamQueue {
     /// Removes the waiting notifications of a token, including those to be sent again. The caller gives them their
     /// outcome.
     ///
-    /// - Parameter checksum: CRC-32 of the token.
+    /// - Parameters:
+    ///   - checksum: CRC-32 of the token.
+    ///   - isMeant: returns whether notifications with a content go.
     /// - Returns: the removed notifications, oldest first.
-    public mutating func discard(checksum: UInt32, token: UnsafeRawBufferPointer) -> [NotificationReference] {
+    public mutating func discard(
+        checksum: UInt32,
+        token: UnsafeRawBufferPointer,
+        where isMeant: (_ content: UInt32) -> Bool = { _ in true }
+    ) -> [NotificationReference] {
         var discarded: [NotificationReference] = []
         for slot in chain(of: checksum) where slab.entries[slot].isWaiting {
-            guard slab.token(slot).elementsEqual(token) else { continue }
+            guard slab.token(slot).elementsEqual(token), isMeant(slab.entries[slot].content) else { continue }
             discarded.append(slab.entries[slot].reference)
             drop(slot)
         }

@@ -1,3 +1,4 @@
+import APNsProtocol
 import KafkaClient
 import PipelineCore
 import PushSchemas
@@ -40,6 +41,9 @@ struct PreparedRecord {
 
     /// The only notification is for a channel, whose id stands in place of its token.
     var isBroadcast: Bool { payload.terms.isBroadcast }
+
+    /// The kind of topic for which a token may be dead.
+    var kind: TopicKind { payload.terms.topicKind }
 }
 
 /// Requests that one pass of the intake took from Kafka, decoded and validated, on their way to the connections.

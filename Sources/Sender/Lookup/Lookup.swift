@@ -299,7 +299,7 @@ final class Lookup {
         switch result {
         case .success(let value?):
             guard case .asked = entry.state else { break }
-            if let reason = TokenRecord.reasonOfDeath(value) {
+            if let reason = TokenRecord.reasonOfDeath(value, for: batch.records[Int(batch.rows[index])].kind) {
                 if batch.verdicts[index] == .sends { batch.verdicts[index] = .init(reason) }
             } else if let registeredAt = TokenRecord.registeredAt(value) {
                 // If the gateway refused the token before that, it is sent to again.

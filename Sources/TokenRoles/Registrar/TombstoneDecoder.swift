@@ -19,18 +19,25 @@ struct TombstoneDecoder: Sendable {
         let tombstone = try RecordRefusal.of { () throws(RecordError) in
             try RequestDecoding.decode(PushTombstone.self, from: message.value, as: .protobuf)
         }
-        guard tombstone.reason == .invalid, tombstone.tombstonedAt > tombstone.registeredAt,
-            environments.contains(tombstone.environment), !tombstone.token.isEmpty,
+        guard environments.contains(tombstone.environment), !tombstone.token.isEmpty else { return [] }
+        var kinds: [TokenChange.Kind] = []
+        if tombstone.reason == .invalid, tombstone.tombstonedAt > tombstone.registeredAt,
             let at = UInt32(exactly: tombstone.tombstonedAt)
-        else { return [] }
-        return [
+        {
+            kinds.append(.tombstone(at: believed(at, by: message), .invalid))
+        }
+        for refused in tombstone.refused.compactMap({ RefusedKind($0) })
+        where Int64(refused.at) > tombstone.registeredAt {
+            kinds.append(.refuse(at: believed(refused.at, by: message), refused.kind))
+        }
+        return kinds.map { kind in
             TokenChange(
                 environment: tombstone.environment,
                 bundleID: tombstone.bundleID,
                 token: Array(tombstone.token),
-                kind: .tombstone(at: believed(at, by: message), .invalid)
+                kind: kind
             )
-        ]
+        }
     }
 
     /// The time of a death. One that lies ahead of its record would outweigh registrations to come; then the record's

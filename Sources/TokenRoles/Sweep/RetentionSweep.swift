@@ -286,7 +286,8 @@ final class RetentionSweep {
             let verdict = rule.verdict(
                 registeredAt: record.registeredAt,
                 describedAt: record.describedAt,
-                tombstonedAt: record.tombstonedAt,
+                // Refused for some kind of topic, a token that registered lives.
+                tombstonedAt: record.registeredAt == 0 ? record.latestDeath : record.tombstonedAt,
                 now: seconds
             )
             if let verdict {
@@ -294,6 +295,7 @@ final class RetentionSweep {
                     TokenLayout.token(ofField: reply[index].bytes),
                     record: Array(value),
                     verdict,
+                    wasTold: record.latestDeath > 0,
                     place,
                     space,
                     work
@@ -304,10 +306,12 @@ final class RetentionSweep {
         return reply.count / 2
     }
 
+    /// - Parameter wasTold: push.tombstones has told of the token.
     private func remove(
         _ token: [UInt8],
         record: [UInt8],
         _ verdict: RetentionRule.Verdict,
+        wasTold: Bool,
         _ place: TokenKeys.Parsed,
         _ space: TokenTable.Space,
         _ work: Work
@@ -321,7 +325,7 @@ final class RetentionSweep {
                 return work.finish()
             }
             counters.swept[verdict, default: 0] += 1
-            guard verdict == .tombstone else { return work.finish() }
+            guard wasTold else { return work.finish() }
             tombstones.publishRemoval(bundleID: place.bundleID, token: token) { work.finish() }
         }
     }

@@ -111,7 +111,8 @@ package final class DeadTokenSets: Sendable {
         let old = set.merge(
             token.withUnsafeBytes { DeadTokenSet.hash($0) },
             registeredAt: facts.registeredAt,
-            tombstonedAt: facts.tombstonedAt,
+            // One that is dead for some kind of topic is looked up in Redis, which tells for which.
+            tombstonedAt: facts.latestDeath,
             roomBytes: memoryBytes - bytes
         )
         guard let old else { return }

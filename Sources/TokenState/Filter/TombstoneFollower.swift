@@ -104,7 +104,8 @@ package final class TombstoneFollower {
                 registeredAt: UInt32(clamping: record.registeredAt),
                 tombstonedAt: UInt32(clamping: record.tombstonedAt),
                 reason: .none,
-                wasRevived: false
+                wasRevived: false,
+                refused: record.refused.compactMap { RefusedKind($0) }
             )
             filters.merge(
                 environment: record.environment,

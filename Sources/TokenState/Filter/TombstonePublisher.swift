@@ -83,6 +83,7 @@ package final class TombstonePublisher {
             $0.registeredAt = Int64(facts.registeredAt)
             $0.tombstonedAt = Int64(facts.tombstonedAt)
             $0.reason = facts.reason.message
+            $0.refused = facts.refused.map(\.message)
         }
         // Encoding fails for messages beyond 2 GiB only; this one is some hundred bytes.
         send(change.bundleID, change.token, (try? message.serializedBytes()) ?? [], acknowledged)
@@ -160,6 +161,23 @@ package final class TombstonePublisher {
             "tombstone was not published; it is tried again",
             metadata: ["error": "\(error)", "passed-over": "\(passedOver)"]
         )
+    }
+}
+
+extension RefusedKind {
+    /// Nil: its kind, or its time, is none.
+    package init?(_ message: PushRefusedKind) {
+        guard let number = UInt8(exactly: message.kind.rawValue), number > 0,
+            let at = UInt32(exactly: message.refusedAt)
+        else { return nil }
+        self.init(kind: TopicKind(rawValue: number), at: at)
+    }
+
+    fileprivate var message: PushRefusedKind {
+        PushRefusedKind.with {
+            $0.kind = PushTopicKind(rawValue: Int(kind.rawValue)) ?? .unspecified
+            $0.refusedAt = Int64(at)
+        }
     }
 }
 

@@ -1,3 +1,5 @@
+import APNsProtocol
+
 /// One atomic change of a token's state, or a question about it; its script in ``TokenScripts`` defines its effect.
 ///
 /// A change may be repeated, and changes of one token may come in any order; only `forgetInvalid` must follow the
@@ -10,6 +12,8 @@ package struct TokenChange: Equatable, Sendable {
         case describe(at: UInt32, TokenTexts)
         /// The token was found dead, or was given up, at this time, UNIX seconds.
         case tombstone(at: UInt32, TokenRecord.Reason)
+        /// A gateway called the token invalid for topics of this kind, at this time, UNIX seconds.
+        case refuse(at: UInt32, TopicKind)
         /// The token was forgotten at this time, UNIX seconds: removes a gateway's tombstone that is not later.
         case forgetInvalid(at: UInt32)
         /// Changes nothing: asks for the facts.
@@ -41,12 +45,17 @@ package struct TokenFacts: Equatable, Sendable {
     /// UNIX seconds; 0: no tombstone.
     var tombstonedAt: UInt32
     var reason: TokenRecord.Reason
-    /// This change removed a tombstone.
+    /// This change removed a tombstone, or that for a kind of topic.
     package var wasRevived: Bool
+    /// The kinds of topics for which the token is dead, if not for all.
+    var refused: [RefusedKind] = []
 
-    /// A dead token stays silent until it registers again.
+    /// A dead token stays silent until it registers again, whatever the kind of topic.
     package var isDead: Bool { tombstonedAt > registeredAt }
 
-    /// Readers of push.tombstones are told: the token is dead, or no longer dead.
-    package var concernReaders: Bool { isDead || wasRevived }
+    /// UNIX seconds of the latest word that the token is dead, for topics of any kind; 0: there is none.
+    var latestDeath: UInt32 { refused.reduce(tombstonedAt) { max($0, $1.at) } }
+
+    /// Readers of push.tombstones are told: the token is dead, or no longer dead, for topics of some kind at least.
+    package var concernReaders: Bool { latestDeath > registeredAt || wasRevived }
 }

@@ -14,6 +14,9 @@ public struct TokenReport: Equatable, Sendable {
     public let reason: String
     /// Nothing is sent to a dead token.
     public let isDead: Bool
+    /// The kinds of topics for which a gateway called the token invalid, and the times, UNIX seconds. Nothing of these
+    /// kinds is sent to it.
+    let refused: [RefusedKind]
     public let locale: String
     public let timeZone: String
     /// The number on the icon; nil: none is known.
@@ -27,13 +30,14 @@ public struct TokenReport: Equatable, Sendable {
         tombstonedAt = record.tombstonedAt
         reason = record.reason.name
         isDead = record.isDead
+        refused = record.refused
         locale = record.texts.locale
         timeZone = record.texts.timeZone
         self.badge = badge ?? record.badge
     }
 
-    /// `alive` or `dead`.
-    public var state: String { isDead ? "dead" : "alive" }
+    /// `alive`, `dead`, or `refused`: dead for some kinds of topics.
+    public var state: String { isDead ? "dead" : refused.isEmpty ? "alive" : "refused" }
 
     /// The token as hexadecimal digits.
     public var hexToken: String { Hex.encode(token) }
@@ -48,6 +52,11 @@ public struct TokenReport: Equatable, Sendable {
         ]
         for (key, seconds) in times where seconds > 0 { line.append(key, Self.time(seconds)) }
         line.append("reason", reason)
+        if !refused.isEmpty {
+            var kinds = JSONLine()
+            for word in refused { kinds.append(word.kind.name, Self.time(word.at)) }
+            line.append("refused", kinds)
+        }
         line.append("locale", locale)
         line.append("time_zone", timeZone)
         if let badge { line.append("badge", badge) }
@@ -56,11 +65,15 @@ public struct TokenReport: Equatable, Sendable {
 
     /// One line per fact.
     public var text: String {
-        [
+        var lines = [
             "state: \(state)", "registered at: \(Self.time(registeredAt))", "described at: \(Self.time(describedAt))",
-            "tombstoned at: \(Self.time(tombstonedAt)) (\(reason))", "locale: \(locale)", "time zone: \(timeZone)",
-            "badge: \(badge.map { "\($0)" } ?? "")",
-        ].joined(separator: "\n")
+            "tombstoned at: \(Self.time(tombstonedAt)) (\(reason))",
+        ]
+        lines += refused.map { "refused at: \(Self.time($0.at)) (\($0.kind.name))" }
+        lines += [
+            "locale: \(locale)", "time zone: \(timeZone)", "badge: \(badge.map { "\($0)" } ?? "")",
+        ]
+        return lines.joined(separator: "\n")
     }
 
     private static func time(_ seconds: UInt32) -> String {

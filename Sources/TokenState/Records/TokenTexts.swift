@@ -1,4 +1,4 @@
-/// An app's description of its device: language and time zone. They stand at the end of a ``TokenRecord``.
+/// An app's description of its device: language and time zone. They stand in a ``TokenRecord``.
 ///
 /// A time zone of ``TimeZoneCodes`` takes two bytes; any other, its text.
 package struct TokenTexts: Equatable, Sendable {
@@ -63,9 +63,8 @@ package struct TokenTexts: Equatable, Sendable {
         return faults
     }
 
-    /// Reads the end of a record; nil if it is not of this form.
-    init?(flags: UInt8, _ bytes: UnsafeRawBufferPointer) {
-        var rest = bytes[...]
+    /// Takes them from what is left of a record; nil if it is not of this form.
+    init?(flags: UInt8, _ rest: inout Slice<UnsafeRawBufferPointer>) {
         if flags & TokenRecord.Flag.locale != 0 {
             guard let text = Self.takeText(&rest) else { return nil }
             locale = text
@@ -78,7 +77,6 @@ package struct TokenTexts: Equatable, Sendable {
             guard let text = Self.takeText(&rest) else { return nil }
             timeZone = text
         }
-        guard rest.isEmpty else { return nil }
     }
 
     private static func append(_ text: String, to bytes: inout [UInt8]) {

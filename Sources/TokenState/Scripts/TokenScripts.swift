@@ -16,8 +16,8 @@ import RedisClient
 /// directory is there as long as the tag has tokens, and what only reads is no script: see ``RedisPipeline``'s
 /// questions about buckets. Put off until the slot has moved are a tag's first token, and splits.
 enum TokenScripts {
-    /// ARGV: buckets, field, registered at, flags of the texts, texts. Moves the registration forward only; clears an
-    /// older tombstone, keeps a newer one.
+    /// ARGV: buckets, field, registered at, flags of the texts, texts. Moves the registration forward only; clears
+    /// older tombstones, keeps newer ones.
     static let register = RedisScript(
         change(
             """
@@ -27,6 +27,9 @@ enum TokenScripts {
             local revived = 0
             if tombstoned > 0 and tombstoned <= registered then
               tombstoned, reason, revived = 0, 0, 1
+            end
+            for kind, refusedAt in pairs(refused) do
+              if refusedAt <= registered then refused[kind], revived = nil, 1 end
             end
             return write(revived)
             """
@@ -44,13 +47,18 @@ enum TokenScripts {
         )
     )
 
-    /// ARGV: buckets, field, tombstoned at, reason. Written only if the last registration is older (same second: the
-    /// token lives).
+    /// ARGV: buckets, field, tombstoned at, reason, kind of topics (0: all of them). Written only if the last
+    /// registration is older (same second: the token lives). A tombstone for all kinds stands beside those for some.
     static let tombstone = RedisScript(
         change(
             """
-            local at = tonumber(ARGV[3])
+            local at, kind = tonumber(ARGV[3]), tonumber(ARGV[5])
             if at <= registered then return answer(0) end
+            if kind > 0 then
+              if at <= (refused[kind] or 0) then return answer(0) end
+              refused[kind] = at
+              return write(0)
+            end
             if at > tombstoned or (at == tombstoned and tonumber(ARGV[4]) < reason) then
               tombstoned, reason = at, tonumber(ARGV[4])
               return write(0)
@@ -64,11 +72,15 @@ enum TokenScripts {
     static let forget = RedisScript(agreed + removal + "return tostring((remove()))")
 
     /// ARGV: buckets, field, forgotten at. Removes everything about a token that is dead because a gateway called it
-    /// invalid no later than that. Another tombstone, or a token that lives, is newer and stays.
+    /// invalid no later than that, for topics of whatever kind. Another tombstone, or a token that lives, is newer and
+    /// stays.
     static let forgetInvalid = RedisScript(
         change(
             removal + """
-                if reason == 2 and tombstoned > registered and tombstoned <= tonumber(ARGV[3]) then
+                local last = tombstoned
+                for _, refusedAt in pairs(refused) do last = math.max(last, refusedAt) end
+                local isInvalid = reason == 2 or tombstoned == 0
+                if isInvalid and last > registered and last <= tonumber(ARGV[3]) then
                   local _, left = remove()
                   return {0, 0, 0, 0, left}
                 end
@@ -149,7 +161,7 @@ enum TokenScripts {
     /// Reads the record, and defines how it is changed and written.
     private static let prelude = """
         local registered, described, tombstoned, reason, badge = 0, 0, 0, 0, nil
-        local kinds, texts = 0, ''
+        local kinds, texts, refused = 0, '', {}
         local value = redis.call('HGET', KEYS[2], ARGV[2])
         if value then
           local flags, place
@@ -161,10 +173,36 @@ enum TokenScripts {
           if bit.band(flags, 32) ~= 0 then described, place = struct.unpack('<I4', value, place) end
           if bit.band(flags, 1) ~= 0 then tombstoned, reason, place = struct.unpack('<I4B', value, place) end
           if bit.band(flags, 2) ~= 0 then badge, place = struct.unpack('<I4', value, place) end
-          texts = string.sub(value, place)
+          local first, text, kind, refusedAt = place, nil, nil, nil
+          if bit.band(flags, 4) ~= 0 then text, place = struct.unpack('<Bc0', value, place) end
+          if bit.band(flags, 8) ~= 0 then text, place = struct.unpack('<I2', value, place) end
+          if bit.band(flags, 16) ~= 0 then text, place = struct.unpack('<Bc0', value, place) end
+          texts = string.sub(value, first, place - 1)
+          while place <= #value do
+            kind, refusedAt, place = struct.unpack('<BI4', value, place)
+            refused[kind] = refusedAt
+          end
+        end
+        -- The latest ones first, as many as find room.
+        local function packRefused(room)
+          local order, packed = {}, ''
+          for kind in pairs(refused) do order[#order + 1] = kind end
+          table.sort(order, function(a, b)
+            return refused[a] > refused[b] or refused[a] == refused[b] and a < b
+          end)
+          for place, kind in ipairs(order) do
+            if place * 5 <= room then
+              packed = packed .. struct.pack('<BI4', kind, refused[kind])
+            else
+              refused[kind] = nil
+            end
+          end
+          return packed
         end
         local function answer(revived)
-          return {registered, tombstoned, reason, revived, redis.call('HLEN', KEYS[2])}
+          local facts = {registered, tombstoned, reason, revived, redis.call('HLEN', KEYS[2])}
+          if next(refused) then facts[6] = packRefused(\(TokenRecord.limitBytes)) end
+          return facts
         end
         local function order(text)
           -- Strings compare by the server's locale; digits of bytes do not.
@@ -193,8 +231,10 @@ enum TokenScripts {
             flags = flags + 2
             record = record .. struct.pack('<I4', badge)
           end
+          record = string.char(flags) .. record .. texts
+          record = record .. packRefused(\(TokenRecord.limitBytes) - #record)
           if not directory then redis.call('SET', KEYS[1], 1) end
-          redis.call('HSET', KEYS[2], ARGV[2], string.char(flags) .. record .. texts)
+          redis.call('HSET', KEYS[2], ARGV[2], record)
           return answer(revived)
         end
 

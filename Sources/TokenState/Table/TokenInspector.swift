@@ -12,7 +12,7 @@ public final class TokenInspector {
     /// The numbers of tokens in Redis.
     public struct Counts: Equatable, Sendable {
         public var registered = 0
-        /// Tokens that are dead now.
+        /// Tokens that are dead now, for topics of some kind at least.
         public var tombstoned = 0
     }
 
@@ -53,7 +53,7 @@ public final class TokenInspector {
                 cursor = next
                 for record in try keys.flatMap({ try records(in: $0) }) {
                     if record.registeredAt > 0 { counts.registered += 1 }
-                    if record.isDead { counts.tombstoned += 1 }
+                    if record.latestDeath > record.registeredAt { counts.tombstoned += 1 }
                 }
             } while cursor != "0"
         }

@@ -174,14 +174,18 @@ package final class TokenTable {
             arguments = [.number(Int(at)), .number(Int(texts.flags)), .bytes(texts.bytes)]
         case .tombstone(let at, let reason):
             script = TokenScripts.tombstone
-            arguments = [.number(Int(at)), .number(Int(reason.rawValue))]
+            arguments = [.number(Int(at)), .number(Int(reason.rawValue)), .number(0)]
+        case .refuse(let at, let kind):
+            script = TokenScripts.tombstone
+            let reason = TokenRecord.Reason.invalid
+            arguments = [.number(Int(at)), .number(Int(reason.rawValue)), .number(Int(kind.rawValue))]
         case .forgetInvalid(let at):
             script = TokenScripts.forgetInvalid
             arguments = [.number(Int(at))]
         case .ask:
             // No token registered before that: nothing is written.
             script = TokenScripts.tombstone
-            arguments = [.number(0), .number(0)]
+            arguments = [.number(0), .number(0), .number(0)]
         }
         guard let layout else { return completion(.failure(Self.unknownPlace)) }
         let place = layout.place(of: change.token)
@@ -306,16 +310,18 @@ package final class TokenTable {
 extension TokenFacts {
     /// Reads the answer of a script that changes a token.
     fileprivate init?(_ reply: RedisReply) {
-        guard reply.count == 5,
+        guard (5...6).contains(reply.count),
             let registeredAt = reply[0].integer.flatMap({ UInt32(exactly: $0) }),
             let tombstonedAt = reply[1].integer.flatMap({ UInt32(exactly: $0) }),
-            let reason = reply[2].integer.flatMap({ UInt8(exactly: $0) }).flatMap({ TokenRecord.Reason(rawValue: $0) })
+            let reason = reply[2].integer.flatMap({ UInt8(exactly: $0) }).flatMap({ TokenRecord.Reason(rawValue: $0) }),
+            let refused = reply.count == 5 ? [] : RefusedKind.all(in: reply[5].bytes)
         else { return nil }
         self.init(
             registeredAt: registeredAt,
             tombstonedAt: tombstonedAt,
             reason: reason,
-            wasRevived: reply[3].integer == 1
+            wasRevived: reply[3].integer == 1,
+            refused: refused
         )
     }
 }

@@ -145,6 +145,29 @@ import Testing
         )
     }
 
+    @Test("Kinds of topics for which a token was refused are shown by name; it is neither alive nor dead")
+    func refusedKinds() {
+        var record = TokenRecord()
+        record.registeredAt = 1_700_000_000
+        record.refused = [2, 200].map { RefusedKind(kind: TopicKind(rawValue: $0), at: 1_700_000_200) }
+        let report = TokenReport(record, of: [0xAB])
+        #expect(
+            report.text == """
+                state: refused
+                registered at: 2023-11-14T22:13:20.000Z
+                described at: 2023-11-14T22:13:20.000Z
+                tombstoned at: never (none)
+                refused at: 2023-11-14T22:16:40.000Z (voip)
+                refused at: 2023-11-14T22:16:40.000Z (kind-200)
+                locale:\u{20}
+                time zone:\u{20}
+                badge:\u{20}
+                """
+        )
+        let refused = #""refused":{"voip":"2023-11-14T22:16:40.000Z","kind-200":"2023-11-14T22:16:40.000Z"}"#
+        #expect(report.json.contains(#""state":"refused""#) && report.json.contains(refused))
+    }
+
     @Test("JSON leaves out when a token registered or died if it never did")
     func never() {
         #expect(

@@ -14,11 +14,17 @@ extension SimulatedRedisServer {
         },
         TokenScripts.tombstone.digest: change { token, call in
             let former = token
-            token.tombstone(at: call.time, reason: UInt8(call.integer(5)))
+            let kind = UInt8(call.integer(6))
+            if kind > 0 {
+                token.refuse(at: call.time, kind: kind)
+            } else {
+                token.tombstone(at: call.time, reason: UInt8(call.integer(5)))
+            }
             return token == former ? .asked : .written(wasRevived: false)
         },
         TokenScripts.forgetInvalid.digest: change { token, call in
-            token.reason == 2 && token.isDead && token.tombstoned <= call.time ? .removed : .asked
+            let isInvalid = token.reason == 2 || token.tombstoned == 0
+            return isInvalid && token.isDead && token.latestDeath <= call.time ? .removed : .asked
         },
         TokenScripts.forget.digest: agreed { $0.remove($1) },
         TokenScripts.sweep.digest: agreed { server, call in
@@ -74,14 +80,19 @@ extension SimulatedRedisServer {
                 wasRevived = revived
                 if server[call.words[0]] == nil { server[call.words[0]] = "1" }
                 server.hashes[call.words[1], default: [:]][call.words[3]] = token.value
+                // Not every refusal finds room.
+                token = TokenModel(token.value) ?? token
             case .removed:
                 _ = server.remove(call)
                 token = TokenModel()
             }
-            return .integers([
+            let facts = [
                 Int64(token.registered), Int64(token.tombstoned), Int64(token.reason), wasRevived ? 1 : 0,
                 Int64(server.hashes[call.words[1]]?.count ?? 0),
-            ])
+            ]
+            guard !token.refused.isEmpty else { return .integers(facts) }
+            let refused = SimulatedReply.string(token.refusedBytes(room: TokenRecord.limitBytes))
+            return .array(facts.map { .integer($0) } + [refused])
         }
     }
 

@@ -12,13 +12,19 @@ struct TokenModel: Hashable, Sendable {
     /// The flags of the texts.
     var kinds: UInt8 = 0
     var texts: [UInt8] = []
+    /// Times by kind of topic, UNIX seconds.
+    var refused: [UInt8: UInt32] = [:]
     private var badge: [UInt8] = []
 
     private typealias Flag = TokenRecord.Flag
 
     init() {}
 
-    var isDead: Bool { tombstoned > registered }
+    /// For topics of some kind at least.
+    var isDead: Bool { latestDeath > registered }
+
+    /// UNIX seconds; 0: there is none.
+    var latestDeath: UInt32 { max(tombstoned, refused.values.max() ?? 0) }
 
     // MARK: The rules
 
@@ -27,7 +33,9 @@ struct TokenModel: Hashable, Sendable {
         describe(at: time, kinds: kinds, texts: texts)
         registered = max(registered, time)
         if described <= registered { described = 0 }
-        guard tombstoned > 0, tombstoned <= registered else { return false }
+        let former = refused.count
+        refused = refused.filter { $0.value > registered }
+        guard tombstoned > 0, tombstoned <= registered else { return refused.count < former }
         tombstoned = 0
         reason = 0
         return true
@@ -53,6 +61,11 @@ struct TokenModel: Hashable, Sendable {
         self.reason = reason
     }
 
+    mutating func refuse(at time: UInt32, kind: UInt8) {
+        guard time > registered else { return }
+        refused[kind] = max(refused[kind] ?? 0, time)
+    }
+
     // MARK: The value
 
     /// Nil: the value is cut short.
@@ -73,7 +86,18 @@ struct TokenModel: Hashable, Sendable {
             badge = Array(rest.prefix(4))
             rest = rest.dropFirst(4)
         }
-        texts = Array(rest)
+        var end = rest.startIndex
+        func skip(_ flag: UInt8, _ count: (_ first: UInt8) -> Int) {
+            guard flags & flag != 0 else { return }
+            end += end < rest.endIndex ? count(rest[end]) : 1
+        }
+        skip(Flag.locale) { 1 + Int($0) }
+        skip(Flag.zoneCode) { _ in 2 }
+        skip(Flag.zoneText) { 1 + Int($0) }
+        guard end <= rest.endIndex, (rest.endIndex - end).isMultiple(of: RefusedKind.byteCount) else { return nil }
+        texts = Array(rest[..<end])
+        rest = rest[end...]
+        while let kind = rest.popFirst() { refused[kind] = Self.take(&rest) }
     }
 
     var value: [UInt8] {
@@ -87,7 +111,14 @@ struct TokenModel: Hashable, Sendable {
             value += Self.bytes(tombstoned) + [reason]
         }
         if !badge.isEmpty { value[0] |= Flag.badge }
-        return value + badge + texts
+        value += badge + texts
+        return value + refusedBytes(room: TokenRecord.limitBytes - value.count)
+    }
+
+    /// The latest refusals, as many as find room.
+    func refusedBytes(room: Int) -> [UInt8] {
+        refused.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.prefix(max(0, room) / RefusedKind.byteCount)
+            .flatMap { [$0.key] + Self.bytes($0.value) }
     }
 
     private static func take(_ rest: inout ArraySlice<UInt8>) -> UInt32 {

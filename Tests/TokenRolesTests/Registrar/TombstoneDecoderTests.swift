@@ -1,3 +1,4 @@
+import APNsProtocol
 import Foundation
 import PushSchemas
 import PushTopics
@@ -58,6 +59,37 @@ import TokenState
             #expect(removals == [change(kind, in: "production"), change(kind, in: "sandbox")])
             let error = #expect(throws: RecordRefusal.self) { try decoder.changes(for: messages[11]) }
             #expect(error?.reason == "value-undecodable")
+        }
+    }
+
+    @Test("A token that was refused for some kinds of topics is so again, also for a kind of a later version")
+    func refusedKinds() throws {
+        func refused(_ kind: Int, at seconds: Int64) -> PushRefusedKind {
+            PushRefusedKind.with {
+                $0.kind = PushTopicKind(rawValue: kind) ?? .unspecified
+                $0.refusedAt = seconds
+            }
+        }
+        let records = [
+            try tombstone {
+                $0.reason = .feedback
+                // The last three say nothing: not later than the registration, or out of range.
+                $0.refused = [
+                    refused(2, at: 6), refused(200, at: 8), refused(1, at: 5), refused(0, at: 8),
+                    refused(1, at: 1 << 32),
+                ]
+            },
+            try tombstone { $0.refused = [refused(1, at: 9)] },
+        ]
+        try withConsumed(records) { messages in
+            let decoder = TombstoneDecoder(environments: ["sandbox"])
+            let some = try decoder.changes(for: messages[0])
+            let kinds = [
+                TokenChange.Kind.refuse(at: 6, TopicKind(rawValue: 2)), .refuse(at: 8, TopicKind(rawValue: 200)),
+            ]
+            #expect(some == kinds.map { change($0, in: "sandbox") })
+            let both = try decoder.changes(for: messages[1])
+            #expect(both.map(\.kind) == [.tombstone(at: 7, .invalid), .refuse(at: 9, .app)])
         }
     }
 

@@ -1,3 +1,4 @@
+import APNsProtocol
 import BelfrySupport
 import NIOCore
 import NIOEmbedded
@@ -71,6 +72,23 @@ struct TombstoneFollowerTests {
         bench.topic.append(nil, key: TombstonePublisher.key(bundleID: TokenStore.bundleID, token: token), to: 1)
         bench.wait(seconds: 1)
         #expect(!bench.filters.holds(1) && bench.filters.holds(2) && !bench.filters.holds(3))
+    }
+
+    @Test("A token that is dead for some kind of topic is in the filter, until it registers")
+    func refusedKind() {
+        let refused = TokenFacts(
+            registeredAt: 64,
+            tombstonedAt: 0,
+            reason: .none,
+            wasRevived: false,
+            refused: [RefusedKind(kind: TopicKind(rawValue: 2), at: 6400)]
+        )
+        let bench = Bench { $0.append(.death(1), refused) }
+        defer { bench.stop() }
+        #expect(bench.filters.holds(1))
+        bench.topic.append(.death(1), .revived(at: 6400))
+        bench.wait(seconds: 1)
+        #expect(!bench.filters.holds(1))
     }
 
     @Test("A record that cannot be read, and one of an environment that is not sent to, hold nothing up")

@@ -81,6 +81,25 @@ import Testing
         }
     }
 
+    @Test("The record for one kind of topic that the documentation spells out is the one that is written")
+    func refusedKind() async throws {
+        try await withTokenStore { store async throws in
+            let token = [UInt8](repeating: 1, count: 32)
+            for answer in try await store.make([
+                .of(token, .register(at: 1_000_000_000, TokenTexts())),
+                .of(token, .refuse(at: 1_000_000_001, TopicKind(rawValue: 2))),
+            ]) { _ = try answer.get() }
+            let record = try #require(try await store.records([token])[0])
+            let spelled = Array(Hex.encode(record.bytes).uppercased())
+            let words = [0..<2, 2..<10, 10..<12, 12..<20].map { String(spelled[$0]) }
+            let text = try String(contentsOf: Self.readme, encoding: .utf8)
+            #expect(text.contains("`\(words.joined(separator: " "))`"))
+            for type in PushType.allCases where !type.topicSuffix.isEmpty {
+                #expect(text.contains("\(type.topicKind.rawValue) `\(type.topicSuffix)`"))
+            }
+        }
+    }
+
     @Test("The hash and the buckets of the documentation's example are those of the code")
     func buckets() {
         #expect(TokenBuckets.index(hash: 13, count: 6) == 5)

@@ -1,3 +1,4 @@
+import APNsProtocol
 import TestSupport
 import Testing
 
@@ -10,8 +11,8 @@ import Testing
 
     private func record(_ bytes: [UInt8]) -> TokenRecord? { bytes.withUnsafeBytes { TokenRecord($0) } }
 
-    private func death(_ bytes: [UInt8]) -> TokenRecord.Reason? {
-        bytes.withUnsafeBytes { TokenRecord.reasonOfDeath($0) }
+    private func death(_ bytes: [UInt8], for kind: TopicKind = .app) -> TokenRecord.Reason? {
+        bytes.withUnsafeBytes { TokenRecord.reasonOfDeath($0, for: kind) }
     }
 
     private func value(registered: UInt8, tombstoned: UInt8, reason: UInt8 = 1, flags: UInt8 = 1) -> [UInt8] {
@@ -67,6 +68,51 @@ import Testing
             #expect(self.record(bytes + [0]) == nil)
             for count in bytes.indices { #expect(self.record(Array(bytes.prefix(count))) == nil) }
         }
+    }
+
+    @Test("Kinds of topics for which a token was refused are read as they are written, those of later versions too")
+    func refusedKinds() {
+        let kinds = ([1, 2, 3, 4, 5, 6, 7, 8, 9, 200] as [UInt8]).map { TopicKind(rawValue: $0) }
+        var generator = SeededGenerator(seed: 2)
+        for _ in 0..<400 {
+            var record = TokenRecord()
+            record.registeredAt = .random(in: 0...9, using: &generator)
+            if Bool.random(using: &generator) { record.describedAt = .random(in: 1 ... .max, using: &generator) }
+            if Bool.random(using: &generator) {
+                record.tombstonedAt = .random(in: 1...9, using: &generator)
+                record.reason = .unregistered
+            }
+            if Bool.random(using: &generator) { record.badge = .random(in: 0 ... .max, using: &generator) }
+            record.texts = TokenTexts(
+                locale: ["", "de", "zh-Hant"].randomElement(using: &generator) ?? "",
+                timeZone: ["", "Europe/Berlin", "Nowhere/Land"].randomElement(using: &generator) ?? ""
+            )
+            record.refused = kinds.shuffled(using: &generator).prefix(3).map {
+                RefusedKind(kind: $0, at: .random(in: 1...9, using: &generator))
+            }
+            let bytes = record.bytes
+            #expect(self.record(bytes) == record)
+            #expect(self.record(bytes + [0]) == nil && self.record(Array(bytes.dropLast())) == nil)
+            for kind in kinds {
+                let isRefused = record.refused.contains { $0.kind == kind && $0.at > record.registeredAt }
+                let expected: TokenRecord.Reason? = record.isDead ? .unregistered : isRefused ? .invalid : nil
+                #expect(death(bytes, for: kind) == expected, "\(kind.name): \(record)")
+            }
+        }
+    }
+
+    @Test("A tombstone of an earlier version, invalid or not, is for every kind of topic", arguments: PushType.allCases)
+    func everyKind(type: PushType) {
+        #expect(death(value(registered: 5, tombstoned: 6, reason: 2), for: type.topicKind) == .invalid)
+        #expect(death(value(registered: 5, tombstoned: 6, reason: 3), for: type.topicKind) == .unregistered)
+    }
+
+    @Test("A kind of a later version silences no other one")
+    func unknownKind() {
+        let bytes: [UInt8] = [0, 5, 0, 0, 0, 200, 6, 0, 0, 0]
+        #expect(record(bytes)?.refused == [RefusedKind(kind: TopicKind(rawValue: 200), at: 6)])
+        for type in PushType.allCases { #expect(death(bytes, for: type.topicKind) == nil) }
+        #expect(record(bytes)?.bytes == bytes)
     }
 
     @Test("A value with flags or a reason that are not known is not read")

@@ -1,3 +1,4 @@
+import APNsProtocol
 import PipelineCore
 import TestSupport
 
@@ -13,6 +14,7 @@ struct TokenFields: Equatable {
     var locale = ""
     var timeZone = ""
     var badge: UInt32?
+    var refused: [RefusedKind] = []
 
     var isDead: Bool { tombstonedAt > registeredAt }
 }
@@ -26,7 +28,8 @@ extension TokenFields {
             tombstonedAt: record.tombstonedAt,
             locale: record.texts.locale,
             timeZone: record.texts.timeZone,
-            badge: record.badge
+            badge: record.badge,
+            refused: record.refused
         )
     }
 }
@@ -36,13 +39,18 @@ enum TokenMessage: Equatable {
     case register(at: UInt32, locale: String)
     case describe(at: UInt32, locale: String)
     case tombstone(at: UInt32, TokenRecord.Reason)
+    case refuse(at: UInt32, TopicKind)
 
     static func random(using generator: inout SeededGenerator) -> TokenMessage {
         let at = UInt32.random(in: 1...4, using: &generator)
         let locale = ["", "de", "EN", "zh-Hant"].randomElement(using: &generator) ?? ""
-        switch Int.random(in: 0..<5, using: &generator) {
+        switch Int.random(in: 0..<7, using: &generator) {
         case 0, 1: return .register(at: at, locale: locale)
         case 2: return .describe(at: at, locale: locale)
+        case 3, 4:
+            // The third one is of a later version.
+            let kinds = [TopicKind.app, PushType.voip.topicKind, TopicKind(rawValue: 200)]
+            return .refuse(at: at, kinds.randomElement(using: &generator) ?? .app)
         default:
             return .tombstone(at: at, [.feedback, .invalid, .unregistered].randomElement(using: &generator) ?? .none)
         }
@@ -53,6 +61,7 @@ enum TokenMessage: Equatable {
         case .register(let at, let locale): .of(token, .register(at: at, TokenTexts(locale: locale)))
         case .describe(let at, let locale): .of(token, .describe(at: at, TokenTexts(locale: locale)))
         case .tombstone(let at, let reason): .of(token, .tombstone(at: at, reason))
+        case .refuse(let at, let kind): .of(token, .refuse(at: at, kind))
         }
     }
 
@@ -60,7 +69,7 @@ enum TokenMessage: Equatable {
     private var description: (at: UInt32, locale: String)? {
         switch self {
         case .register(let at, let locale), .describe(let at, let locale): (at, locale)
-        case .tombstone: nil
+        case .tombstone, .refuse: nil
         }
     }
 
@@ -85,6 +94,14 @@ enum TokenMessage: Equatable {
                 expected.reason = reason
             }
         }
+        var refused: [TopicKind: UInt32] = [:]
+        for case .refuse(let at, let kind) in messages
+        where TombstoneRule.isDead(registeredAt: registeredAt, missingAt: at) {
+            refused[kind] = max(refused[kind] ?? 0, at)
+        }
+        // The latest first.
+        expected.refused = refused.map { RefusedKind(kind: $0, at: $1) }
+            .sorted { ($1.at, $0.kind.rawValue) < ($0.at, $1.kind.rawValue) }
         return expected
     }
 }
