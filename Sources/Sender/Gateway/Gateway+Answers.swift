@@ -40,7 +40,8 @@ extension Gateway: StreamStage {
             if case .retryTokenLater? = answer?.verdict { noteRefusedContent(lane.topic) }
         case .rejected: refuse(verdict, answer, .other, of: lane)
         case .tokenDead: refuse(verdict, answer, .deadToken(since: answer?.deadSinceSeconds), of: lane)
-        case .tokenRefused: refuse(verdict, answer, .token(standing), of: lane)
+        case .tokenRefused:
+            refuse(verdict, answer, .token(standing, lane.topicKind(at: verdict.slot)), of: lane)
         case .deadLetter:
             let status = UInt16(clamping: answer?.status ?? 0)
             let refusal = RecordRefusal(

@@ -1,3 +1,4 @@
+import APNsProtocol
 import PipelineCore
 import PushSchemas
 import PushTopics
@@ -5,8 +6,9 @@ import PushTopics
 /// A notification that was refused for good, over either transport.
 struct RefusedNotification {
     enum Cause {
-        /// The token, if the topic is trusted.
-        case token(AppHealth.RefusalStanding)
+        /// The token, for topics of this kind, if the topic is trusted; nil: for all kinds. The binary interface knows
+        /// of none.
+        case token(AppHealth.RefusalStanding, TopicKind?)
         /// The token, which is dead since a time in UNIX seconds; nil: the service named none.
         case deadToken(since: UInt32?)
         /// A defect of ours: a dead letter.
@@ -32,19 +34,19 @@ extension Gateway {
     func refuse(_ refused: RefusedNotification, of topic: Topic, random: @autoclosure () -> UInt64) {
         let (shard, now) = (shard, now)
         switch refused.cause {
-        case .token(let standing):
+        case .token(let standing, let kind):
             let random = random()
             let ticket = topic.health.change { $0.tokenRefused(shard: shard, standing, now: now, random: random) }
             reject(refused)
             guard ticket > 0 else { return }
-            let tombstone = tombstone(of: refused, topic, ticket: ticket, deadSince: nil)
+            let tombstone = tombstone(of: refused, topic, ticket: ticket, kind: kind, deadSince: nil)
             silence(tombstone)
             tombstones.add(tombstone)
         case .deadToken(let since):
             noteRefusedContent(topic)
             reject(refused)
             // Notifications that wait are silenced once Redis has answered that the token has not registered since.
-            tombstones.add(tombstone(of: refused, topic, ticket: 0, deadSince: since))
+            tombstones.add(tombstone(of: refused, topic, ticket: 0, kind: nil, deadSince: since))
         case .defect(let refusal):
             noteRefusedContent(topic)
             outcomes.deadLetter(refused.reference, status: refused.status, refusal, now: now)
@@ -66,17 +68,20 @@ extension Gateway {
 
     /// - Parameters:
     ///   - ticket: of the refusal, which waits to be believed.
+    ///   - kind: of the topics for which the token is refused; nil: all kinds.
     ///   - deadSince: the time that the service names, UNIX seconds: it needs no belief; nil: it named none.
     private func tombstone(
         of refused: RefusedNotification,
         _ topic: Topic,
         ticket: UInt64,
+        kind: TopicKind?,
         deadSince: UInt32?
     ) -> TombstoneWriter.Refused {
         TombstoneWriter.Refused(
             topic: topic,
             token: Array(refused.token),
             checksum: refused.checksum,
+            kind: kind,
             ticket: ticket,
             refusedAt: deadSince ?? UInt32(clamping: settings.unixMilliseconds() / 1000),
             loopTime: now,

@@ -68,7 +68,7 @@ extension Gateway: LaneStage {
         let status = UInt16(refusal.status.rawValue)
         let cause: RefusedNotification.Cause
         switch refusal.rule {
-        case .rejectToken: cause = .token(refusal.standing)
+        case .rejectToken: cause = .token(refusal.standing, nil)
         case .deadLetter, .isolate: cause = .defect(recordRefusal(refusal.status))
         case .retry, .stopTopic, .acceptedLast, .unattributable:
             return outcomes.settle(entry.reference, .rejected, status: status, reason: "gateway-status-\(status)")

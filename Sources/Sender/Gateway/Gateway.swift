@@ -187,7 +187,7 @@ final class Gateway {
     /// Ends notifications that wait for a token called invalid: each would cost a connection.
     func silence(_ refused: TombstoneWriter.Refused) {
         let transport = lanes(of: refused.topic).transport
-        let waiting = transport.discardWaiting(token: refused.token, checksum: refused.checksum)
+        let waiting = transport.discardWaiting(token: refused.token, checksum: refused.checksum, kind: refused.kind)
         for reference in waiting {
             outcomes.silence(reference, .invalid)
         }

@@ -94,7 +94,7 @@ extension Lookup {
                     for index in part
                     where deadTokens.contains(probes[index - start])
                         // The token may have registered since the gateway refused it, which only Redis can tell.
-                        || hasRefused && routing.isRefused(batch.tokens[index], batch.checksums[index], of: topic)
+                        || hasRefused && isRefused(index, in: batch, of: topic)
                     {
                         indices.append(index)
                     }
@@ -102,6 +102,11 @@ extension Lookup {
             }
         }
         return indices
+    }
+
+    private func isRefused(_ index: Int, in batch: PreparedBatch, of topic: Topic) -> Bool {
+        let kind = batch.records[Int(batch.rows[index])].kind
+        return routing.isRefused(batch.tokens[index], batch.checksums[index], of: topic, kind)
     }
 
     /// Most probes at once: they must fit on the stack.

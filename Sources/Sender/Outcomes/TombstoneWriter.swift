@@ -1,3 +1,4 @@
+import APNsProtocol
 import BelfrySupport
 import Logging
 import NIOCore
@@ -19,6 +20,8 @@ final class TombstoneWriter {
         var token: [UInt8]
         /// CRC-32 of the token.
         var checksum: UInt32
+        /// The kind of topics for which it was; nil: all kinds.
+        var kind: TopicKind?
         /// 1 or more; see ``AppHealth/tokenRefused(shard:_:now:random:)``. Of no use for one that is proven.
         var ticket: UInt64
         /// UNIX seconds, by this process' clock. Once the tombstone is dated, that date.
@@ -154,7 +157,7 @@ final class TombstoneWriter {
             environment: refused.topic.environment,
             bundleID: refused.topic.bundleID,
             token: refused.token,
-            kind: .tombstone(at: refused.refusedAt, refused.isProven ? .feedback : .invalid)
+            kind: refused.change
         )
         tokens.make(change, in: refused.topic.tokens) { [weak self] result in
             guard let self, writes.isOpen(turn) else { return }
@@ -196,6 +199,11 @@ final class TombstoneWriter {
 }
 
 extension TombstoneWriter.Refused {
+    fileprivate var change: TokenChange.Kind {
+        if let kind { return .refuse(at: refusedAt, kind) }
+        return .tombstone(at: refusedAt, isProven ? .feedback : .invalid)
+    }
+
     fileprivate func metadata(_ error: RedisError) -> Logger.Metadata {
         [
             "app": "\(topic.bundleID)", "environment": "\(topic.environment)",

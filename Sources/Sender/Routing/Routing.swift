@@ -13,8 +13,9 @@ final class Routing {
     private let unixMilliseconds: () -> Int64
     private let remembersRequests: Bool
     private let feeds: FeedTable
-    /// Tokens that the gateway called invalid, while look-ups do not show it; by topic.
-    private var refused: [Int32: RefusedTokens] = [:]
+    /// Tokens that the gateway called invalid, while look-ups do not show it; by topic, and by kind of topic. Nil: for
+    /// all kinds.
+    private var refused: [Int32: [TopicKind?: RefusedTokens]] = [:]
     /// Requests sent and not yet remembered, while requests are remembered.
     private var requestsUnderWay = RequestsUnderWay()
     /// Notifications with an expiration that wait for a probe of their topic, by topic.
@@ -182,7 +183,7 @@ final class Routing {
                 if verdicts[index] == .isRepetition { coalescing.arrivedBefore(index, of: record, in: batch) }
                 continue
             }
-            if hasRefused, isRefused(token, checksum, of: record.topic) {
+            if hasRefused, isRefused(token, checksum, of: record.topic, record.kind) {
                 outcomes.silence(reference, .invalid)
                 continue
             }
@@ -226,7 +227,7 @@ final class Routing {
     func send(_ request: WaitingRequest) {
         guard let feed = feeds[request.reference.assignment], feed.partition.phase == .active else { return }
         let wasRefused = request.token.withUnsafeBytes { token in
-            isRefused(token, request.checksum, of: request.topic)
+            isRefused(token, request.checksum, of: request.topic, request.terms.topicKind)
         }
         if wasRefused, !request.terms.isBroadcast {
             return outcomes.silence(request.reference, .invalid)
@@ -289,37 +290,46 @@ final class Routing {
 
     // MARK: Refused tokens
 
-    func hasRefused(of topic: Topic) -> Bool { !(refused[topic.index]?.isEmpty ?? true) }
+    func hasRefused(of topic: Topic) -> Bool { refused[topic.index]?.values.contains { !$0.isEmpty } ?? false }
 
-    /// The gateway has lately called the token invalid.
-    func isRefused(_ token: UnsafeRawBufferPointer, _ checksum: UInt32, of topic: Topic) -> Bool {
-        refused[topic.index]?.contains(token, checksum: checksum) ?? false
+    /// The gateway has lately called the token invalid for topics of a kind, or for all.
+    func isRefused(
+        _ token: UnsafeRawBufferPointer,
+        _ checksum: UInt32,
+        of topic: Topic,
+        _ kind: TopicKind
+    ) -> Bool {
+        guard let kinds = refused[topic.index] else { return false }
+        func has(_ kind: TopicKind?) -> Bool { kinds[kind]?.contains(token, checksum: checksum) ?? false }
+        return has(nil) || has(kind)
     }
 
     /// Notes a token called invalid by a gateway that does not seem wrong, or one that is dead by Redis' word. No more
     /// is sent to the token until the refusal is believed or not, because each notification would cost a connection.
     func refuse(_ token: TombstoneWriter.Refused) {
-        refused[token.topic.index, default: RefusedTokens()]
+        refused[token.topic.index, default: [:]][token.kind, default: RefusedTokens()]
             .insert(token.token, checksum: token.checksum, refusedAt: token.refusedAt)
         gateway.silence(token)
     }
 
     /// Forgets the refusal of a token, because it is not believed.
     func forgive(_ token: TombstoneWriter.Refused) {
-        refused[token.topic.index]?.remove(token.token, checksum: token.checksum)
+        refused[token.topic.index]?[token.kind]?.remove(token.token, checksum: token.checksum)
     }
 
     /// Notes that look-ups find a token's tombstone.
     ///
     /// - Parameter batch: the last one taken in so far.
     func tombstoneWritten(_ token: TombstoneWriter.Refused, through batch: UInt64) {
-        refused[token.topic.index]?.written(token.token, checksum: token.checksum, through: batch)
+        refused[token.topic.index]?[token.kind]?.written(token.token, checksum: token.checksum, through: batch)
     }
 
     /// Notes that a look-up shows a registration of a token and no tombstone since.
     func registered(_ token: UnsafeRawBufferPointer, _ checksum: UInt32, of topic: Topic, at seconds: UInt32) {
         guard hasRefused(of: topic) else { return }
-        refused[topic.index]?.registered(token, checksum: checksum, at: seconds)
+        for kind in kindsRefused(of: topic.index) {
+            refused[topic.index]?[kind]?.registered(token, checksum: checksum, at: seconds)
+        }
     }
 
     /// Notes that no notification up to this batch waits for its look-up any more.
@@ -328,10 +338,13 @@ final class Routing {
         // Requests that wait to be coalesced were looked up with their batch.
         let oldest = min(coalescing.oldestBatch ?? .max, badges.oldestBatch ?? .max)
         let number = min(number, oldest == .max ? number : oldest - 1)
-        for topic in refused.keys.sorted() where refused[topic]?.isEmpty == false {
-            refused[topic]?.passed(batch: number)
+        for topic in refused.keys.sorted() {
+            for kind in kindsRefused(of: topic) { refused[topic]?[kind]?.passed(batch: number) }
         }
     }
+
+    /// The kinds of a topic that had refused tokens, in no order; nil: all kinds.
+    private func kindsRefused(of topic: Int32) -> [TopicKind?] { refused[topic].map { Array($0.keys) } ?? [] }
 
     // MARK: Requests under way
 

@@ -1,5 +1,6 @@
 import APNsProtocol
 import BelfrySupport
+import Foundation
 import NIOCore
 import NIOEmbedded
 import PipelineCore
@@ -236,6 +237,63 @@ struct StreamOutcomeTests {
             #expect(redis.tombstones == [1_700_000_000])
             #expect(bench.service.peers.count == 1, "over the same connection")
             #expect(usedBytes(of: bench) == 0)
+        }
+    }
+
+    private static let voipTopic = Bench.news + ".voip"
+
+    /// A record with the push type `voip`.
+    private func voip(_ token: UInt8) -> (bundleID: String, request: PushSendRequest) {
+        (
+            Bench.news,
+            PushSendRequest.with {
+                $0.pushType = "voip"
+                $0.packedTokens = Data(repeating: token, count: 32)
+            }
+        )
+    }
+
+    @Test("A token that is refused for VoIP still gets its alerts; only its VoIP notifications are silent")
+    func refusedForVoIP() throws {
+        try withRedis { bench, redis in
+            redis.register(9, ofBundle: Bench.news, at: 1_600_000_000)
+            bench.service.reply = { $0.topic == Self.voipTopic ? .refuse(.deviceTokenNotForTopic) : .accept }
+            try bench.bring((Bench.news, [1]))
+            bench.wait(milliseconds: 500)
+            try bench.bring([voip(9)])
+            bench.wait(milliseconds: 500)
+            bench.setClock(unixSeconds: 1_700_000_002)
+            try bench.bring((Bench.news, [2]))
+            bench.wait(milliseconds: 1000)
+            #expect(redis.tombstones == [1_700_000_000])
+            let told = try bench.producer.records(of: "push.tombstones").map {
+                try PushTombstone(serializedBytes: $0.value)
+            }
+            #expect(told.map(\.tombstonedAt) == [0] && told.first?.refused.map(\.kind) == [.voip])
+            try bench.bring([voip(9)])
+            try bench.bring((Bench.news, [9]))
+            bench.wait(milliseconds: 1000)
+            #expect(try bench.offsets(.tombstoned) == [3])
+            #expect(bench.service.accepted(of: Bench.news) == [1, 2, 9])
+            #expect(bench.service.tokens(of: Self.voipTopic) == [9])
+        }
+    }
+
+    @Test("While the refusal for VoIP waits to be believed, the token's alerts go on, too")
+    func waitingForVoIP() throws {
+        try withRedis { bench, _ in
+            bench.service.reply = { $0.topic == Self.voipTopic ? .wait : .accept }
+            try bench.bring((Bench.news, [1]))
+            bench.wait(milliseconds: 500)
+            try bench.bring([voip(9), voip(9)])
+            try bench.bring((Bench.news, [9]))
+            bench.wait(milliseconds: 500)
+            bench.service.peers[0].answerAll(.refuse(.deviceTokenNotForTopic))
+            bench.wait(milliseconds: 500)
+            try bench.bring([voip(9)])
+            bench.wait(milliseconds: 500)
+            #expect(try bench.offsets(.rejected) == [1] && bench.offsets(.tombstoned) == [2, 4])
+            #expect(bench.service.accepted(of: Bench.news) == [1, 9])
         }
     }
 

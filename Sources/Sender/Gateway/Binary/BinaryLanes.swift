@@ -177,7 +177,7 @@ final class BinaryLanes: AppTransport {
         lanes.flatMap { $0.machine.takeWaiting(assignment: assignment, where: isTaken) }
     }
 
-    func discardWaiting(token: [UInt8], checksum: UInt32) -> [NotificationReference] {
+    func discardWaiting(token: [UInt8], checksum: UInt32, kind: TopicKind?) -> [NotificationReference] {
         lanes(beside: ownLanes[affinity.lane(checksum: checksum)]).flatMap { lane in
             lane.machine.discard(checksum: checksum) { NotificationFrame.command2Token(in: $0).elementsEqual(token) }
         }

@@ -221,10 +221,17 @@ final class StreamLane: AppTransport {
         return queue.takeWaiting(assignment: assignment, where: isTaken)
     }
 
-    func discardWaiting(token: [UInt8], checksum: UInt32) -> [NotificationReference] {
+    func discardWaiting(token: [UInt8], checksum: UInt32, kind: TopicKind?) -> [NotificationReference] {
         defer { dropUnusedContents() }
-        return token.withUnsafeBytes { queue.discard(checksum: checksum, token: $0) }
+        return token.withUnsafeBytes { bytes in
+            queue.discard(checksum: checksum, token: bytes) { content in
+                kind == nil || contents[Int(content)]?.pushType.topicKind == kind
+            }
+        }
     }
+
+    /// The kind of topic of a notification that has not been released.
+    func topicKind(at slot: Int) -> TopicKind? { contents[Int(queue.content(at: slot))]?.pushType.topicKind }
 
     func troubles(assignment: UInt32) -> [(NotificationReference, NotificationTrouble)] {
         queue.troubles(assignment: assignment)

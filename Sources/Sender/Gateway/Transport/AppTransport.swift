@@ -1,3 +1,4 @@
+import APNsProtocol
 import PipelineCore
 
 /// The way of one topic's notifications to its gateway in one shard: connections, and what waits for them or is on its
@@ -50,8 +51,9 @@ protocol AppTransport: AnyObject, AppFlowLanes {
     func takeWaiting(assignment: UInt32, where isTaken: (NotificationReference) -> Bool) -> [NotificationReference]
     /// Removes the waiting notifications of a token.
     ///
+    /// - Parameter kind: of their topic; nil: all kinds.
     /// - Returns: their references, in order.
-    func discardWaiting(token: [UInt8], checksum: UInt32) -> [NotificationReference]
+    func discardWaiting(token: [UInt8], checksum: UInt32, kind: TopicKind?) -> [NotificationReference]
     /// Waiting notifications of a feed that had trouble before.
     func troubles(assignment: UInt32) -> [(NotificationReference, NotificationTrouble)]
     /// Adds earlier trouble to the notification of a token that was appended last.
