@@ -1,3 +1,4 @@
+import APNsProtocol
 import BelfrySupport
 import Foundation
 import Logging
@@ -235,6 +236,24 @@ import Testing
         #expect(try await probe.counters.swept == [.idle: 1])
         #expect(try await store.records(tokens).map { $0 == nil } == [true, false, false])
         #expect(try await probe.records.isEmpty)
+        try await probe.stop()
+        try await store.close()
+    }
+
+    @Test("A refused token goes as dead if it never registered, else as idle; both are published")
+    func refused() async throws {
+        let server = try RedisServerProcess()
+        let store = try await TokenStore(port: server.port)
+        let (tokens, at) = (Self.tokens(3), UInt32(Self.now))
+        for answer in try await store.make([
+            .of(tokens[0], .refuse(at: at - 1001, .app)), .of(tokens[1], .register(at: at - 1500, TokenTexts())),
+            .of(tokens[1], .refuse(at: at - 9, .app)), .of(tokens[2], .register(at: at - 10, TokenTexts())),
+            .of(tokens[2], .refuse(at: at - 9, .app)),
+        ]) { _ = try answer.get() }
+        let probe = try await Probe(on: store.eventLoop, port: server.port, settings: Self.settings(idle: 500))
+        try await probe.wait { try await $0.counters.completed == 1 }
+        #expect(try await probe.counters.swept == [.tombstone: 1, .idle: 1])
+        #expect(try await probe.records.count == 2)
         try await probe.stop()
         try await store.close()
     }
