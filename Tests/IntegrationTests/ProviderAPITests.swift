@@ -291,7 +291,7 @@ private final class ProviderAPIRun {
             #expect(outcome.status == UInt32(status) && outcome.reason == entry.reason.rawValue, answer)
         case .deadLetter:
             #expect(outcome.kind == .deadLettered, answer)
-        case .accepted, .retryTokenLater, .backOff, .reconnect, .reconnectOnce, .doesNotWork:
+        case .accepted, .retryTokenLater, .backOff, .reconnect, .reconnectOnce, .doesNotWork, .topicRefused:
             #expect(outcome.kind == .confirmed, answer)
         }
         #expect(stops("topic-refused") - topicStops == (entry.verdict == .doesNotWork(.topic) ? 1 : 0), answer)

@@ -15,6 +15,9 @@ public enum ProviderVerdict: Hashable, Sendable {
     case accepted
     /// Refused for good because of the request; the token is innocent.
     case rejected
+    /// The credential may not send to the topic of the request [later]. Alone it condemns the request, whose token is
+    /// innocent; in a row it shows that the app does not work.
+    case topicRefused
     /// Refused for good because of a defect of ours: a dead letter.
     case deadLetter
     /// The token is dead since the answer's time: a tombstone, unless it has registered since.

@@ -15,7 +15,7 @@ public struct AppHealth: Equatable, Sendable {
     public enum Reason: String, Sendable, CaseIterable {
         /// The gateway does not take the topic's certificate.
         case certificateRefused = "certificate-refused"
-        /// The gateway answered that the topic is wrong (status 3 or 6).
+        /// The gateway answered that the topic is wrong (status 3 or 6; over HTTP/2 403, or ``TopicRefusals``).
         case topicRefused = "topic-refused"
         /// The gateway called too many tokens invalid.
         case tokensDoubted = "tokens-doubted"
@@ -25,6 +25,14 @@ public struct AppHealth: Equatable, Sendable {
         case serviceTrouble = "service-trouble"
         /// A lane stood still for too long, see ``LaneStandstill``.
         case unreachable
+
+        /// The credential is to blame, so that another one may end the stop.
+        var concernsCredential: Bool {
+            switch self {
+            case .certificateRefused, .topicRefused, .teamRefused: true
+            case .tokensDoubted, .serviceTrouble, .unreachable: false
+            }
+        }
     }
 
     public enum State: Equatable, Sendable {
@@ -108,6 +116,7 @@ public struct AppHealth: Equatable, Sendable {
     /// Answers to the prober of a doubted gateway.
     private var sample = AnswerCounts()
     private var trust: TokenTrust
+    private var refusals = TopicRefusals()
 
     public init(limits: Limits) {
         limits.check()
@@ -253,6 +262,36 @@ public struct AppHealth: Equatable, Sendable {
         if isProbing(by: shard) { recover() }
         judge(now: now, random: random)
         return ticket
+    }
+
+    // MARK: Topics of requests over HTTP/2
+
+    /// The suffixes of topics that the service refuses, so that the app does not work. Empty: no reason, or another.
+    public var refusedSuffixes: [String] { refusals.refusedSuffixes }
+
+    /// Notifications were accepted for topics with these suffixes.
+    public mutating func topicsAccepted(_ suffixes: some Sequence<String>) {
+        for suffix in suffixes { refusals.accepted(suffix) }
+    }
+
+    /// A notification was refused because of its topic. The caller acts on it; with `doesNotWork` it reports
+    /// ``failed(_:now:random:)``.
+    ///
+    /// - Parameters:
+    ///   - suffix: the text behind the bundle ID in the topic.
+    ///   - checksum: CRC-32 of the token.
+    public mutating func topicRefused(
+        _ suffix: String,
+        _ reference: NotificationReference,
+        checksum: UInt32
+    ) -> TopicRefusals.Judgement {
+        refusals.refused(suffix, reference, checksum: checksum)
+    }
+
+    /// The app has another credential: a stop that the former is to blame for may be probed at once.
+    public mutating func credentialChanged(now: MonotonicTime) {
+        refusals.changeCredential()
+        if case .stopped(let reason, _) = state, reason.concernsCredential { state = .stopped(reason, until: now) }
     }
 
     // MARK: Probes

@@ -33,7 +33,7 @@ extension StreamPool {
             connections[index].hasAccepted = true
             prove(index, now: now)
             noteUse()
-        case .rejected, .deadLetter, .tokenDead, .tokenRefused, .retryTokenLater, .backOff:
+        case .rejected, .topicRefused, .deadLetter, .tokenDead, .tokenRefused, .retryTokenLater, .backOff:
             noteUse()
         case .doesNotWork:
             break

@@ -31,8 +31,13 @@ extension StreamPool {
     /// The meaning of an answer on a connection. One that is on trial says of its own credential that it does not
     /// work: the request goes again over the others.
     public func judged(_ answer: ProviderVerdict, on number: UInt32) -> ProviderVerdict {
-        guard case .doesNotWork = answer, let index = index(of: number), isOnTrial(index) else { return answer }
-        return .reconnect
+        switch answer {
+        case .doesNotWork, .topicRefused:
+            guard let index = index(of: number), isOnTrial(index) else { return answer }
+            return .reconnect
+        default:
+            return answer
+        }
     }
 
     /// The connection's credential is not proven, and others with a former one are open.

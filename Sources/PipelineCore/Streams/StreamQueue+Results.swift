@@ -31,6 +31,9 @@ extension StreamQueue {
         case .tokenRefused: return settle(slot, .tokenRefused)
         case .retryTokenLater:
             return tryLater(slot, isOwnTrouble: true, now: now, random: random())
+        case .topicRefused:
+            // The health of the topic limits the attempts.
+            return tryLater(slot, isOwnTrouble: false, now: now, random: random())
         case .backOff:
             let isTrouble = trouble.failed(now: now)
             let isOwn = slab.entries[slot].retriedSince.map { $0 < trouble.acceptedAt } ?? false

@@ -250,7 +250,7 @@ public struct StreamQueue: ~Copyable {
     }
 
     /// Stops sending for a while, until the owner has acted on a finding.
-    mutating func pause(now: MonotonicTime) {
+    public mutating func pause(now: MonotonicTime) {
         pausedUntil = now + Self.pauseAfterFinding
     }
 

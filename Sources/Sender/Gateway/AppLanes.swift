@@ -1,5 +1,6 @@
 import APNsProtocol
 import PipelineCore
+import ProviderCredentials
 
 /// One topic in a shard: its way to the gateway, and the shard's findings there.
 ///
@@ -27,6 +28,14 @@ final class AppLanes {
         switch way {
         case .binary(let lanes): lanes
         case .streams(let lane): lane
+        }
+    }
+
+    /// The credential of new connections, for people.
+    var credentialName: String {
+        switch way {
+        case .binary: AppCredential.certificate(bundleID: topic.bundleID).name
+        case .streams(let lane): lane.credentialName
         }
     }
 

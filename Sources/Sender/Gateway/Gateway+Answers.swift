@@ -18,9 +18,12 @@ extension Gateway: StreamStage {
         noteSettled(slots, of: lane)
         lanes(of: lane.topic).counters.accepted += slots.count
         settle(slots, of: lane, .confirmed)
-        let (shard, now) = (shard, now)
-        // Every request is judged by itself: one that was sent after a refusal tells as much as a newer connection.
-        lane.topic.health.change { $0.accepted(slots.count, connectionOpenedAt: sentAt, shard: shard, now: now) }
+        let (shard, now, suffixes) = (shard, now, lane.topicSuffixes(of: slots))
+        lane.topic.health.change { health in
+            health.topicsAccepted(suffixes)
+            // Every request is judged by itself: one that was sent after a refusal tells as much as a newer connection.
+            health.accepted(slots.count, connectionOpenedAt: sentAt, shard: shard, now: now)
+        }
     }
 
     private func settle(
@@ -36,8 +39,12 @@ extension Gateway: StreamStage {
         case .unknown: settle(slot, of: lane, .unknown)
         case .resent: lanes(of: lane.topic).counters.resent += 1
         case .retried, .forgotten:
-            // A service that lets one token wait works.
-            if case .retryTokenLater? = answer?.verdict { noteRefusedContent(lane.topic) }
+            guard verdict.finding == .none else { break }
+            // A service that lets one token wait works, and so does one that may refuse a single topic.
+            switch answer?.verdict {
+            case .retryTokenLater, .topicRefused: noteRefusedContent(lane.topic)
+            default: break
+            }
         case .rejected: refuse(verdict, answer, .other, of: lane)
         case .tokenDead: refuse(verdict, answer, .deadToken(since: answer?.deadSinceSeconds), of: lane)
         case .tokenRefused:

@@ -240,7 +240,13 @@ final class Gateway {
         var metadata: Logger.Metadata = [
             "app": .string(lanes.topic.bundleID), "environment": .string(lanes.topic.environment),
         ]
-        if let reason = state?.reason { metadata["reason"] = .string(reason.rawValue) }
+        if let reason = state?.reason {
+            metadata["reason"] = .string(reason.rawValue)
+            metadata["credential"] = .string(lanes.credentialName)
+            let suffixes = lanes.topic.health.change { $0.refusedSuffixes }
+            let refused = suffixes.map { lanes.topic.bundleID + $0 }.joined(separator: ", ")
+            if !refused.isEmpty { metadata["topics"] = .string(refused) }
+        }
         logger.log(level: level, message, metadata: metadata)
     }
 }

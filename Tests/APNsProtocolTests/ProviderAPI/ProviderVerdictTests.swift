@@ -5,9 +5,9 @@ import Testing
     /// The protocol's table, written down once more: what each status and reason leads to.
     static let rows: [(Int, String, ProviderVerdict)] = [
         (400, "BadCollapseId", .rejected), (400, "BadExpirationDate", .rejected), (400, "BadMessageId", .rejected),
-        (400, "BadPriority", .rejected), (400, "BadTopic", .rejected), (400, "DuplicateHeaders", .rejected),
+        (400, "BadPriority", .rejected), (400, "BadTopic", .topicRefused), (400, "DuplicateHeaders", .rejected),
         (400, "InvalidPushType", .rejected), (400, "MissingDeviceToken", .rejected), (400, "MissingTopic", .rejected),
-        (400, "PayloadEmpty", .rejected), (400, "TopicDisallowed", .rejected), (413, "PayloadTooLarge", .rejected),
+        (400, "PayloadEmpty", .rejected), (400, "TopicDisallowed", .topicRefused), (413, "PayloadTooLarge", .rejected),
         (400, "BadDeviceToken", .tokenRefused), (400, "DeviceTokenNotForTopic", .tokenRefused),
         (400, "IdleTimeout", .reconnect),
         (403, "BadCertificate", .doesNotWork(.topic)), (403, "BadCertificateEnvironment", .doesNotWork(.topic)),

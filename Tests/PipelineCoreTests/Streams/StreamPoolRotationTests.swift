@@ -93,6 +93,7 @@ import Testing
         let new = probe.open()
         #expect(probe.pool.judged(.doesNotWork(.topic), on: old[0]) == .doesNotWork(.topic))
         #expect(probe.pool.judged(.doesNotWork(.topic), on: new) == .reconnect)
+        #expect(probe.pool.judged(.topicRefused, on: new) == .reconnect)
         #expect(probe.pool.judged(.accepted, on: new) == .accepted)
         #expect(probe.send() == [new])
         probe.answer(new, .reconnect)

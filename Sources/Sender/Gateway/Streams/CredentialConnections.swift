@@ -55,6 +55,12 @@ final class CredentialConnections {
 
     private var now: MonotonicTime { topics.now }
 
+    /// Rises with each certificate or key that takes the place of the former; nil: no token of the key was used yet.
+    var edition: UInt64? {
+        guard let tokens else { return connector.edition }
+        return tokens.edition.map { connector.edition + $0 }
+    }
+
     /// Several topics send over the connections.
     private var isShared: Bool { identity.isShared && members.count > 1 }
 

@@ -14,7 +14,7 @@ struct CredentialTokens {
     private var accepted: [UInt32: UInt64] = [:]
     private var askedAt: MonotonicTime?
     /// The edition of the latest token, kept while there is none.
-    private var edition: UInt64?
+    private(set) var edition: UInt64?
     private var isReplaced = false
 
     /// The time between two questions for the token.

@@ -88,12 +88,15 @@ final class HTTP2Topics {
         // A certificate is one topic's already.
         if case .key = credential, lane.queue.needsOwnConnections(now: now) { identity.bundleID = topic.bundleID }
         let former = lane.sources[pushType]
-        guard former?.identity != identity else { return }
-        let connections = byIdentity[identity] ?? makeConnections(identity)
-        lane.use(connections, for: pushType)
-        if let former, !lane.sources.has(former) { former.leave(lane) }
-        connections.join(lane)
-        lane.list(now: now)
+        if former?.identity != identity {
+            let connections = byIdentity[identity] ?? makeConnections(identity)
+            lane.use(connections, for: pushType)
+            if let former, !lane.sources.has(former) { former.leave(lane) }
+            connections.join(lane)
+            lane.list(now: now)
+        }
+        guard let edition = lane.sources[pushType]?.edition else { return }
+        lane.noteCredential(credential, edition: edition, for: pushType, now: now)
     }
 
     private func makeConnections(_ identity: CredentialConnections.Identity) -> CredentialConnections {

@@ -1,6 +1,7 @@
 import APNsProtocol
 import NIOCore
 import PipelineCore
+import ProviderCredentials
 
 /// One topic's notifications on their way over HTTP/2: carries out the decisions of a ``StreamQueue``.
 ///
@@ -9,11 +10,13 @@ import PipelineCore
 final class StreamLane: AppTransport {
     let topic: Topic
     private(set) var queue: StreamQueue
-    private unowned let topics: HTTP2Topics
-    private var contents: [StreamContent?] = []
+    unowned let topics: HTTP2Topics
+    private(set) var contents: [StreamContent?] = []
     private(set) var sources = LaneConnections()
     /// The connections that have the topic on their list.
     var listedBy: CredentialConnections?
+    /// The credentials by which the topic's health is judged, of those that there were.
+    private var judgedBy: [PushType: (credential: AppCredential, edition: UInt64)] = [:]
     private(set) var isHeld = false
     private var standstill: LaneStandstill
     /// Notifications ever appended.
@@ -42,8 +45,17 @@ final class StreamLane: AppTransport {
         standstill.patience = settings.standstillPatience
     }
 
+    /// A push type has this credential now, or a new edition of it.
+    func noteCredential(_ credential: AppCredential, edition: UInt64, for pushType: PushType, now: MonotonicTime) {
+        let former = judgedBy.updateValue((credential, edition), forKey: pushType)
+        guard let former, former != (credential, edition) else { return }
+        topic.health.change { $0.credentialChanged(now: now) }
+    }
+
     // MARK: State
 
+    /// The credential, for people.
+    var credentialName: String { connections?.identity.credential.name ?? "none" }
     var inFlightCount: Int { queue.inFlightCount }
     var waitingCount: Int { queue.waitingCount }
     var openConnections: Int { topics.openConnections(of: self) }
@@ -65,7 +77,7 @@ final class StreamLane: AppTransport {
     ///
     /// One without a credential goes over any connection, for the service to refuse: the topic had one when the
     /// notification was taken in.
-    private func connections(at slot: Int) -> CredentialConnections? {
+    func connections(at slot: Int) -> CredentialConnections? {
         guard !sources.suffixed.isEmpty, let content = contents[Int(queue.content(at: slot))] else {
             return connections
         }
@@ -273,12 +285,12 @@ final class StreamLane: AppTransport {
         by connections: CredentialConnections?,
         now: MonotonicTime
     ) {
-        var verdict = verdict
-        if verdict.isAboutToken, isBroadcast(ticket) { verdict = .rejected }
-        if verdict.isAboutProvider, isOutdated(connections, for: ticket) { verdict = .reconnect }
+        let judged = judge(verdict, of: ticket, answer, by: connections)
+        // No other token is to follow one that goes back to wait, until the stop is acted on.
+        if verdict == .tokenRefused, judged == .reconnect { queue.pause(now: now) }
         let result = queue.answered(
             ticket,
-            verdict,
+            judged,
             slowsConnection: answer?.slowsConnection ?? false,
             now: now,
             random: topics.random()
@@ -293,17 +305,6 @@ final class StreamLane: AppTransport {
         if confirmed.isEmpty { topics.hasConfirmed(self) }
         confirmedFrom = confirmed.isEmpty ? sentAt : min(confirmedFrom, sentAt)
         confirmed.append(result.slot)
-    }
-
-    /// The notification would have another credential by now: a refusal of the former one says nothing of that.
-    private func isOutdated(_ connections: CredentialConnections?, for ticket: StreamTicket) -> Bool {
-        queue.place(of: ticket) != nil && connections !== self.connections(at: ticket.slot)
-    }
-
-    /// The notification of a ticket is for a channel.
-    private func isBroadcast(_ ticket: StreamTicket) -> Bool {
-        guard queue.place(of: ticket) != nil else { return false }
-        return contents[Int(queue.content(at: ticket.slot))]?.broadcastPath != nil
     }
 
     func closed(_ ticket: StreamTicket, isRefused: Bool, now: MonotonicTime) {
@@ -371,24 +372,6 @@ final class StreamLane: AppTransport {
         }
         if hasAcceptedSince { return .afterAcceptance }
         return isKnown ? .firstThoughKnown : .first
-    }
-}
-
-extension ProviderVerdict {
-    /// The token is to blame: from the answer to a broadcast, which has none, nothing follows but its rejection.
-    fileprivate var isAboutToken: Bool {
-        switch self {
-        case .tokenDead, .tokenRefused: true
-        default: false
-        }
-    }
-
-    /// The credential is to blame, or what its connection was opened with.
-    fileprivate var isAboutProvider: Bool {
-        switch self {
-        case .doesNotWork, .reconnectOnce: true
-        default: false
-        }
     }
 }
 

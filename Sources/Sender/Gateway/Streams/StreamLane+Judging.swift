@@ -1,0 +1,100 @@
+import APNsProtocol
+import Logging
+import PipelineCore
+
+/// The meaning of answers for the topic as it is now.
+extension StreamLane {
+    /// - Parameters:
+    ///   - verdict: by the table, and by the history of connection and provider token.
+    ///   - connections: with the connection that the answer came on.
+    func judge(
+        _ verdict: ProviderVerdict,
+        of ticket: StreamTicket,
+        _ answer: ProviderAnswer?,
+        by connections: CredentialConnections?
+    ) -> ProviderVerdict {
+        if verdict.isAboutTokenOrTopic, isBroadcast(ticket) { return .rejected }
+        if verdict.isAboutProvider, isOutdated(connections, for: ticket) { return .reconnect }
+        switch verdict {
+        case .topicRefused: return judgeTopic(of: ticket, answer)
+        // It waits with the others instead of being lost to a gateway that may be wrong.
+        case .tokenRefused where isDoubted: return .reconnect
+        default: return verdict
+        }
+    }
+
+    /// The notification would have another credential by now: a refusal of the former one says nothing of that.
+    private func isOutdated(_ connections: CredentialConnections?, for ticket: StreamTicket) -> Bool {
+        queue.place(of: ticket) != nil && connections !== self.connections(at: ticket.slot)
+    }
+
+    /// The notification of a ticket is for a channel.
+    private func isBroadcast(_ ticket: StreamTicket) -> Bool {
+        guard queue.place(of: ticket) != nil else { return false }
+        return contents[Int(queue.content(at: ticket.slot))]?.broadcastPath != nil
+    }
+
+    /// The gateway calls too many tokens invalid, and the answers of this shard are no probe.
+    private var isDoubted: Bool {
+        switch topic.health.state {
+        case .stopped(.tokensDoubted, _): true
+        case .probing(.tokensDoubted, _, _): topic.flow.sending != .probing
+        default: false
+        }
+    }
+
+    /// Judges the refusal of a request's topic by the others of the app, in all shards.
+    private func judgeTopic(of ticket: StreamTicket, _ answer: ProviderAnswer?) -> ProviderVerdict {
+        guard queue.place(of: ticket) != nil, let content = contents[Int(queue.content(at: ticket.slot))] else {
+            return .topicRefused
+        }
+        // Acceptances that were read before end the row.
+        settleConfirmed()
+        let (reference, checksum) = (queue.reference(at: ticket.slot), queue.checksum(at: ticket.slot))
+        let suffix = content.pushType.topicSuffix
+        switch topic.health.change({ $0.topicRefused(suffix, reference, checksum: checksum) }) {
+        case .goesAgain: return .topicRefused
+        case .doesNotWork: return .doesNotWork(.topic)
+        case .rejected(let isNews):
+            guard isNews else { return .rejected }
+            let credential = connections(at: ticket.slot)?.identity.credential.name ?? "none"
+            let metadata: Logger.Metadata = [
+                "app": .string(topic.bundleID), "environment": .string(topic.environment),
+                "topic": .string(content.topic), "credential": .string(credential),
+                "reason": .string(answer?.reason?.rawValue ?? ""),
+            ]
+            topics.logger.warning("topic of an app is refused; requests for it are rejected", metadata: metadata)
+            return .rejected
+        }
+    }
+
+    /// The suffixes of the topics to which notifications went, each once in a row.
+    func topicSuffixes(of slots: [Int]) -> [String] {
+        var suffixes: [String] = []
+        var last: UInt32?
+        for slot in slots where queue.content(at: slot) != last {
+            last = queue.content(at: slot)
+            guard let content = contents[Int(queue.content(at: slot))], content.broadcastPath == nil else { continue }
+            if suffixes.last != content.pushType.topicSuffix { suffixes.append(content.pushType.topicSuffix) }
+        }
+        return suffixes
+    }
+}
+
+extension ProviderVerdict {
+    /// The token is to blame, or the topic: an answer to a broadcast, which names neither, leads to its rejection only.
+    fileprivate var isAboutTokenOrTopic: Bool {
+        switch self {
+        case .tokenDead, .tokenRefused, .topicRefused: true
+        default: false
+        }
+    }
+
+    /// The credential is to blame, or what its connection was opened with.
+    fileprivate var isAboutProvider: Bool {
+        switch self {
+        case .topicRefused, .doesNotWork, .reconnectOnce: true
+        default: false
+        }
+    }
+}
