@@ -57,6 +57,18 @@ import Testing
         #expect(probe.isDrained && attempts == 61)
     }
 
+    @Test("A request whose topic is refused goes again after a wait, for as long as the health lets it, and others go on")
+    func topicRefused() {
+        let probe = StreamProbe()
+        probe.publish(2)
+        probe.send()
+        #expect(probe.answer(0, .topicRefused) == .init(0, .retried))
+        #expect(probe.answer(1)?.result == .confirmed && probe.next == nil)
+        probe.pass(StreamProbe.retryFor)
+        #expect(probe.send() == [0])
+        #expect(probe.answer(0, .topicRefused) == .init(0, .retried))
+    }
+
     @Test("The time of attempts after 429 goes on in another queue")
     func inheritedTime() {
         let (former, probe) = (StreamProbe(), StreamProbe())
