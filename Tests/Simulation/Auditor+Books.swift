@@ -79,6 +79,7 @@ extension Auditor {
                 "\(name(number)) is a duplicate, but its request was neither accepted, published twice nor superseded"
             )
         case .aborted: checkAborted(number)
+        case .rejected where outcome.reason == "TopicDisallowed": checkTopicRejection(of: number, by: worker)
         case .deadLettered where outcome.reason == "bundle-without-certificate":
             checkGivenUp(number, at: time)
         case .unknown:

@@ -1,6 +1,7 @@
 import PipelineCore
 
-/// Invariant 4 over HTTP/2: a worker has one request of a token in flight.
+/// Invariants 4 and 10 over HTTP/2: a worker has one request of a token in flight, and loses few notifications to a
+/// service that refuses their topic.
 extension Auditor {
     /// The notification's topic goes over HTTP/2.
     func isOverStreams(_ number: Int) -> Bool {
@@ -20,5 +21,17 @@ extension Auditor {
     /// A worker knows that a request is over: it was answered, or given up.
     func requestEnded(_ token: Int, by worker: SimulatedWorker) {
         requested[worker.number]?.remove(token)
+    }
+
+    /// A worker has given a notification up because its topic is refused: so many may be, until the app stops.
+    func checkTopicRejection(of number: Int, by worker: Int) {
+        let topic = world.plan.records[notifications[number].record].topic
+        topicRejections[[worker, topic], default: []].insert(number)
+        let count = topicRejections[[worker, topic], default: []].count
+        check(
+            count <= (TopicRefusals.most - 1) * world.gateways[topic].disallowedPhases,
+            10,
+            "worker \(worker) rejected \(count) notifications of topic \(topic) because the service refuses it"
+        )
     }
 }

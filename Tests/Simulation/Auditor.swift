@@ -134,6 +134,8 @@ final class Auditor {
     var acceptances: [Int: VirtualTime] = [:]
     /// Of tokens that are in order, by worker and topic.
     var wrongTombstones: [Int: Int] = [:]
+    /// Notifications that were rejected because of their topic, by worker and topic.
+    var topicRejections: [[Int]: Set<Int>] = [:]
     /// Bytes of the shards, by the number of the worker.
     var memory: [Int: Memory] = [:]
     /// Notifications of the largest record that there can be.

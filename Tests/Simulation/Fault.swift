@@ -97,6 +97,8 @@ struct Fault: Sendable, Equatable {
         case serviceTrouble(percent: Int)
         /// Requests to some tokens of the topic are answered with status 429.
         case tooManyRequests
+        /// Each request of the topic is answered with TopicDisallowed.
+        case topicDisallowed
         /// GOAWAY with an error on all connections of the topic.
         case goAwayWithError
         /// The topic's certificate, or its gateways' authorities, are replaced. The new certificate is refused for the

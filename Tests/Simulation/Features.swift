@@ -99,6 +99,8 @@ struct Features: OptionSet, Sendable, Hashable {
     static let refusedContents = Features(rawValue: 1 << 45)
     /// A leader is elected that lacks the last records of a partition.
     static let cutLogs = Features(rawValue: 1 << 46)
+    /// Topics over HTTP/2 that the service refuses for a time, as after an app's transfer to another team.
+    static let disallowedTopics = Features(rawValue: 1 << 47)
 
     /// New ones come at the end: the dice of a feature are told by its place.
     static let named: [(name: String, feature: Features)] = [
@@ -119,6 +121,7 @@ struct Features: OptionSet, Sendable, Hashable {
         ("different-owners", .differentOwners),
         ("little-room", .littleRoom), ("refused-publications", .refusedPublications),
         ("refused-contents", .refusedContents), ("cut-logs", .cutLogs),
+        ("disallowed-topics", .disallowedTopics),
     ]
 
     static let all = Features(named.map(\.feature))

@@ -1,4 +1,5 @@
 import APNsProtocol
+import PipelineCore
 
 /// Answers of a gateway to requests over HTTP/2.
 extension SimulatedGateway {
@@ -32,6 +33,7 @@ extension SimulatedGateway {
         muteUntil = 0
         trouble = (0, 0)
         throttlesUntil = 0
+        disallowsTopicUntil = 0
         for connection in streamed { connection.limitStreams() }
     }
 
@@ -54,6 +56,7 @@ extension SimulatedGateway {
         if now < refusesCertificateUntil {
             return topic.isMultiple(of: 2) ? answer(403, .invalidProviderToken) : answer(403, .forbidden)
         }
+        if now < disallowsTopicUntil { return disallow(record: record, token: token) }
         if now < trouble.until, world.dice.chance(trouble.percent) {
             switch world.dice.pick(0...9) {
             case 0: return tryLater(503, .shutdown, record: record, token: token)
@@ -83,6 +86,16 @@ extension SimulatedGateway {
             world.auditor.refusedForGood(record: record, token: token)
         }
         return answer(status, reason)
+    }
+
+    /// The topic is refused. A worker that meets few such answers gives the notification up after some attempts.
+    private func disallow(record: Int, token: Int) -> RequestFate {
+        retriedSince[[record, token]] = retriedSince[[record, token]] ?? now
+        disallowed[[record, token], default: 0] += 1
+        if disallowed[[record, token], default: 0] >= TopicRefusals.attempts {
+            world.auditor.refusedForGood(record: record, token: token)
+        }
+        return answer(400, .topicDisallowed)
     }
 
     /// The token is refused with the time since when it is dead.

@@ -47,8 +47,14 @@ final class SimulatedGateway {
     var trouble: (until: VirtualTime, percent: Int) = (0, 0)
     /// Some tokens get too much.
     var throttlesUntil: VirtualTime = 0
-    /// The time of the first status 429 or 5xx for a notification, by record and token.
+    /// The time of the first answer to a notification that asks for a later attempt, by record and token.
     var retriedSince: [[Int]: VirtualTime] = [:]
+    /// No request is accepted for the topic.
+    var disallowsTopicUntil: VirtualTime = 0
+    /// Number of times it began to refuse the topic.
+    var disallowedPhases = 0
+    /// Refusals of notifications for their topic, by record and token.
+    var disallowed: [[Int]: Int] = [:]
 
     init(world: World, topic: Int, invalid: Set<Int>) {
         self.world = world

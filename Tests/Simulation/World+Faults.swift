@@ -214,6 +214,9 @@ extension World {
         case .mute: gateway.muteUntil = end
         case .serviceTrouble(let percent): gateway.trouble = (end, percent)
         case .tooManyRequests: gateway.throttlesUntil = end
+        case .topicDisallowed:
+            gateway.disallowsTopicUntil = end
+            gateway.disallowedPhases += 1
         case .goAwayWithError:
             for connection in gateway.streamed { connection.goAway(isError: true) }
         default: break

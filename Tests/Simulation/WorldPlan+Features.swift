@@ -120,6 +120,7 @@ extension WorldPlan {
             options.answersApart = dice.chance(70)
         case .refusedPublications: refusePublications(&dice)
         case .cutLogs: cutLog(&dice)
+        case .disallowedTopics: disallowTopics(&dice)
         case .levers: for _ in 0..<dice.pick(1...4) { pullLever(&dice) }
         default: break
         }

@@ -39,6 +39,16 @@ extension WorldPlan {
         options.keyed = options.streams.filter { !others.contains($0) }
     }
 
+    /// The service refuses a topic over HTTP/2 for a time, whatever is sent to it.
+    mutating func disallowTopics(_ dice: inout Dice) {
+        guard !options.isIsolated else { return }
+        if options.streams.isEmpty { chooseStreams(&dice) }
+        for _ in 0..<dice.pick(1...2) {
+            add(.topicDisallowed, lasting: 500...20_000, &dice)
+            faults[faults.count - 1].topic = options.streams[dice.pick(0...options.streams.count - 1)]
+        }
+    }
+
     private mutating func addStreamFault(_ dice: inout Dice) {
         switch dice.pick(0...8) {
         case 0: add(.streamLimit(dice.pick(0...2)), lasting: 200...6000, &dice)

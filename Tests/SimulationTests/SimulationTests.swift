@@ -16,6 +16,18 @@ import Testing
         #expect(SimulateCommand.fields.unexplained(SimulateCommand.fieldNames) == [])
     }
 
+    @Test(
+        "A service that refuses a topic for a time costs each worker fewer than twenty of its notifications",
+        arguments: 1...6 as ClosedRange<UInt64>
+    )
+    func disallowedTopic(seed: UInt64) {
+        var plan = WorldPlan(seed: seed, features: [], isOverStreams: true)
+        plan.faults = [Fault(.topicDisallowed, at: .milliseconds(500), lasting: .seconds(20), topic: 0)]
+        let world = World(plan)
+        #expect(world.run().violation == nil)
+        #expect(!world.gateways[0].disallowed.isEmpty)
+    }
+
     @Test("The same seed does the same, event by event", arguments: [1, 2, 3, 40] as [UInt64])
     func determinism(seed: UInt64) {
         let first = World(WorldPlan(seed: seed)).run()

@@ -57,7 +57,7 @@ import Testing
         #expect(probe.isDrained && attempts == 61)
     }
 
-    @Test("A request whose topic is refused goes again after a wait, for as long as the health lets it, and others go on")
+    @Test("A request whose topic is refused goes again after a wait, as often as the health allows, and others go on")
     func topicRefused() {
         let probe = StreamProbe()
         probe.publish(2)
