@@ -144,7 +144,7 @@ struct PublishCommand: AsyncParsableCommand {
     @Flag(
         help: """
             Wait for the outcomes of all tokens and print their numbers; the exit code is 1 if one failed. Asks for \
-            --report summary, unless it is all.
+            --report summary if tokens are read, which leaves reasons out, and for all if they are typed.
             """
     )
     var wait = false
@@ -202,7 +202,7 @@ struct PublishCommand: AsyncParsableCommand {
         order.channel = channel
         order.tokensPerRecord = tokensPerRecord
         order.format = format
-        order.report = report ?? (wait ? .summary : nil)
+        order.report = report ?? (wait ? order.awaitedReport : nil)
         if let warning = order.warning { Diagnostics.tell(warning) }
         if let doubt = BundleDoubt.text(of: app, configuration) { Diagnostics.tell(doubt) }
         var publication = OrderPublication(order)
@@ -215,7 +215,8 @@ struct PublishCommand: AsyncParsableCommand {
         let completion = try publish(publication, through: configuration.kafka)
         output.print(json: completion.report.json, text: completion.report.text)
         if let wait = completion.wait {
-            try awaitOutcomes(wait, WaitObstacle(configuration, bundleID: app, environment: environment))
+            let obstacle = WaitObstacle(configuration, bundleID: app, environment: environment)
+            try awaitOutcomes(wait, obstacle, leavesReasonsOut: order.report == .summary)
         }
     }
 
@@ -247,7 +248,7 @@ struct PublishCommand: AsyncParsableCommand {
         return "\(ProgressLine.bar(Double(bytes) / Double(size))) of the tokens checked"
     }
 
-    private func awaitOutcomes(_ wait: OutcomeWait, _ obstacle: WaitObstacle) throws {
+    private func awaitOutcomes(_ wait: OutcomeWait, _ obstacle: WaitObstacle, leavesReasonsOut: Bool) throws {
         defer { wait.close() }
         let progress = ProgressLine()
         let stop = StopRequest()
@@ -263,6 +264,7 @@ struct PublishCommand: AsyncParsableCommand {
         progress.end()
         StandardStream.output.write(result.lines(asJSON: output.json))
         if result.missing > 0 { Diagnostics.tell("interrupted: \(counted(result.missing, "token")) without outcome") }
+        if result.failed > 0, leavesReasonsOut { Diagnostics.tell("with --report all the reasons are told, too") }
         if result.missing > 0 || result.failed > 0 { throw ExitCode(ExitStatus.failed.rawValue) }
     }
 

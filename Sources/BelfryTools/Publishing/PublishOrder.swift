@@ -28,6 +28,8 @@ public struct PublishOrder: Equatable, Sendable {
     public var collapseID = ""
     /// The outcomes to publish; nil: as the workers are set.
     public var report: RequestReport?
+    /// The report for a command that waits for the outcomes: with their reasons, unless a file may name millions.
+    public var awaitedReport: RequestReport { if case .file = tokens { .summary } else { .all } }
     /// The interface of the environment; nil: not known, so that what either takes is taken.
     public var transport: EnvironmentSettings.Transport?
     /// Over how many keys the bundle is spread.

@@ -22,6 +22,14 @@ import Testing
         #expect(pace.delay(of: 1, now: late) == .seconds(2) - CommandPace.slack)
     }
 
+    @Test("A wait for the outcomes of typed tokens asks for each with its reason, that for a file for the numbers")
+    func awaitedReport() {
+        func report(_ tokens: TokenInput) -> RequestReport {
+            PublishOrder(bundleID: "a.b", tokens: tokens, content: .payload([]), requestID: "r").awaitedReport
+        }
+        #expect(report(.listed(["00"])) == .all && report(.file("-", .lines)) == .summary)
+    }
+
     @Test("Timers that are a little late do not lower the rate")
     func lateTimers() {
         var pace = CommandPace(perSecond: 1_000_000)
