@@ -40,6 +40,10 @@ public struct DemoReport: Sendable {
         var rows = [("published", "\(books.published)")]
         for kind in OutcomeKind.allCases where books.count(kind) > 0 {
             rows.append(("  \(kind.name)", "\(books.count(kind))"))
+            guard kind == .rejected else { continue }
+            for (reason, count) in books.rejections.sorted(by: { $0.key < $1.key }) {
+                rows.append(("    \(reason)", "\(count)"))
+            }
         }
         rows += [
             ("accepted by the gateway", "\(gateway.accepted)"), ("  distinct", "\(gateway.distinct)"),

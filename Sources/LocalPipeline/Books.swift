@@ -19,6 +19,8 @@ public struct Books: Sendable {
     public private(set) var published = 0
     /// Outcome by notification; the first word counts.
     public private(set) var outcomes: [Coordinates: PushOutcomeKind] = [:]
+    /// Rejected notifications by reason.
+    public private(set) var rejections: [String: Int] = [:]
     /// Outcome messages about notifications that had one already.
     public private(set) var repeated = 0
 
@@ -36,6 +38,7 @@ public struct Books: Sendable {
         )
         if outcomes[coordinates] == nil {
             outcomes[coordinates] = outcome.kind
+            if outcome.kind == .rejected { rejections[outcome.reason, default: 0] += 1 }
         } else {
             repeated += 1
         }

@@ -31,4 +31,22 @@ struct DemoReportTests {
     func silence() {
         #expect(DemoReport.unproven(Self.books(.confirmed, .presumed, .unknown), over: .binary) == [])
     }
+
+    @Test("The books keep the reasons of rejections, each notification's first")
+    func reasons() {
+        var books = Books()
+        let told: [(UInt32, String)] = [
+            (0, "BadDeviceToken"), (1, "BadDeviceToken"), (2, "TopicDisallowed"), (2, "BadTopic"),
+        ]
+        for (index, reason) in told {
+            books.noteOutcome(
+                .with {
+                    $0.tokenIndex = index
+                    $0.kind = .rejected
+                    $0.reason = reason
+                }
+            )
+        }
+        #expect(books.rejections == ["BadDeviceToken": 2, "TopicDisallowed": 1])
+    }
 }
