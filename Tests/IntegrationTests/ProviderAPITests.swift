@@ -54,6 +54,28 @@ extension IntegrationTests {
             }
         }
 
+        @Test("A service that refuses the app's topic stops it, and its requests wait; the log names key and team")
+        func topicDisallowed() async throws {
+            try await withProviderAPI { run in
+                try await run.pipeline.sandbox.setFault(
+                    #"{"name":"request-error","topic":"\#(news)","reason":"TopicDisallowed"}"#
+                )
+                for _ in 0..<100 { try run.publish() }
+                try run.worker.waitForLogLine(
+                    with: "it lags and is probed",
+                    "\"topic-refused\"",
+                    " of team ",
+                    within: patience
+                )
+                try await run.pipeline.sandbox.setFault(#"{"clear":true}"#)
+                try run.kafka.waitForOutcomes()
+                // Fewer than the row that shows it, were they slower than their attempts.
+                #expect(run.kafka.books.count(.rejected) < 20 && run.kafka.books.missing == 0)
+                let stats = try await run.pipeline.sandbox.stats()
+                #expect(stats.distinct == run.kafka.books.count(.confirmed) && stats.accepted == stats.distinct)
+            }
+        }
+
         @Test("A service whose clock is two hours ahead stops the team, not for good; then all is confirmed once")
         func skewedClock() async throws {
             try await withProviderAPI { run in
