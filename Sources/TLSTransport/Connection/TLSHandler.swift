@@ -45,22 +45,29 @@ public final class TLSHandler: ChannelDuplexHandler {
     /// A `read` has not been answered with plaintext yet (matters when `autoRead` is off).
     private var readIsDue = false
 
-    /// Bytes handed to the socket's channel since the connection began, the handshake included. This is the position of
-    /// the last flushed byte in the TCP stream, once all of it is sent.
-    public private(set) var ciphertextBytes: UInt64 = 0
+    /// Bytes handed to the socket's channel since the connection began, the handshake and what went before it included.
+    /// This is the position of the last flushed byte in the TCP stream, once all of it is sent.
+    public private(set) var ciphertextBytes: UInt64
 
     /// - Parameters:
     ///   - context: identity, trust and role.
     ///   - serverName: on a client the host whose certificate is expected, required: a DNS name (also sent as SNI) or
     ///     an IP address as text, validated against the certificate's IP entries. `nil` on a server.
+    ///   - sentBytes: bytes that were written to the socket before TLS, to a proxy for instance.
     ///   - closeTimeout: the longest wait for the peer's end of stream, and for the sending of flushed bytes.
-    public init(context: TLSContext, serverName: String?, closeTimeout: TimeAmount = .seconds(2)) {
+    public init(
+        context: TLSContext,
+        serverName: String?,
+        sentBytes: Int = 0,
+        closeTimeout: TimeAmount = .seconds(2)
+    ) {
         precondition(
             (serverName != nil) == (context.role == .client),
             "a client names the host it wants to reach, a server does not"
         )
         tls = context
         self.serverName = serverName
+        ciphertextBytes = UInt64(sentBytes)
         self.closeTimeout = closeTimeout
     }
 
