@@ -10,7 +10,7 @@ packages=(
     # Headers and libraries that Sources/C* wrap; pkg-config is how SwiftPM finds them.
     librdkafka-dev libssl-dev libhiredis-dev libnghttp2-dev pkg-config
     # Servers and clients that tests, demo and benchmarks start as processes of their own.
-    redis-server openssl kcat xxd jq
+    redis-server openssl kcat xxd jq tinyproxy-bin
     # Clients, a load generator, a server and a proxy of HTTP/2, likewise.
     nghttp2 curl
     # callgrind, with which benchmarks count instructions, and strip, without which it cannot read our program.

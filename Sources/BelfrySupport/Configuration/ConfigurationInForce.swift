@@ -107,6 +107,11 @@ extension BelfryConfiguration {
     fileprivate func hasSecret(of key: String, otherThan other: BelfryConfiguration) -> Bool {
         let properties = "kafka.properties."
         if key == "redis.url" { return redis.endpoints != other.redis.endpoints }
+        let environments = "environments."
+        if key.hasPrefix(environments), key.hasSuffix(".proxy") {
+            let name = String(key.dropFirst(environments.count).dropLast(".proxy".count))
+            return environment(named: name)?.proxy != other.environment(named: name)?.proxy
+        }
         guard key.hasPrefix(properties) else { return false }
         let name = key.dropFirst(properties.count)
         func value(_ kafka: KafkaSettings) -> String? { kafka.properties.first { $0.name == name }?.value }

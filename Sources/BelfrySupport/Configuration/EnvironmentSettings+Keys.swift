@@ -28,6 +28,12 @@ extension EnvironmentSettings {
             .optional(.address(defaultPort: channelsPort)),
             standard: "Apple's, beside Apple's gateways"
         ) { "manages [channels](RUN.md#channels), with `transport: http2`; port \(channelsPort) if none is given" },
+        Key("proxy", \.proxy, .optional(proxyRule), read: readProxy) {
+            """
+            HTTP proxy that connects to gateways, feedback service and channels (CONNECT) and resolves their names, \
+            see [A proxy](#a-proxy). A URL with a password belongs in a file, as that of Redis does
+            """
+        },
         Key("trust", \.trustFile, .optional(.path), standard: "the system's roots") {
             "PEM file of the roots in which the chains of gateway and feedback service must end"
         },
@@ -64,6 +70,30 @@ extension EnvironmentSettings {
 
     private static func readGateways(_ section: ConfigurationSection, _ settings: inout EnvironmentSettings) {
         settings.gateways = section.addresses("gateways", defaultPort: settings.transport.gatewayPort)
+    }
+
+    /// Shows no password.
+    private static let proxyRule = ValueRule<ProxySettings>(
+        form: .text(rule: "http://[user:password@]host:port", pattern: "^http://"),
+        shown: { $0.description },
+        parse: { try? ProxySettings(url: $0) }
+    )
+
+    private static func readProxy(_ section: ConfigurationSection, _ settings: inout EnvironmentSettings) {
+        let url = section.text("proxy")
+        if let (text, origin) = url {
+            do throws(ProxyURLError) {
+                settings.proxy = try ProxySettings(url: text)
+            } catch {
+                section.report(
+                    "proxy",
+                    origin,
+                    found: "a URL that is wrong: \(error.message)",
+                    allowed: proxyRule.form.allowed
+                )
+            }
+        }
+        section.noteValue("proxy", settings.proxy?.description, from: url?.origin)
     }
 
     init(name: String, reading section: ConfigurationSection) {

@@ -26,6 +26,8 @@ public struct EnvironmentSettings: Sendable, Equatable {
     public var feedback: HostPort?
     /// The host that manages the channels of broadcasts, over HTTP/2; nil: not said, see ``channelsHost``.
     public var channels: HostPort?
+    /// Leads to gateways, feedback service and channels; nil: connections go there by themselves.
+    public var proxy: ProxySettings?
     /// The PEM file of the roots that the gateway's chain must end in; nil: the system's.
     public var trustFile: String?
     /// The oldest TLS version that gateway and feedback service may speak.

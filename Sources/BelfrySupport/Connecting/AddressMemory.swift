@@ -6,6 +6,8 @@ package final class AddressMemory: Sendable {
     package static let process = AddressMemory()
 
     let order = Mutex(AddressOrder<ServiceAddresses.Place>())
+    /// Of the names that proxies were asked for.
+    let proxied = Mutex(AddressOrder<HostPort>())
 
     package init() {}
 }

@@ -2,12 +2,18 @@ import Glibc
 import NIOCore
 import NIOPosix
 import PipelineCore
+import SocketErrors
+import TLSTransport
 
 /// All addresses of a service that has one name or several, and the connections that are opened to them.
 ///
 /// One attempt to connect tries the addresses in the order of `AddressOrder`. NIO's connector does so by RFC 8305: it
 /// goes on to the next address after a quarter of a second, or at once when all before have failed. The first that
 /// answers is used and the others are closed; an error says that all have failed.
+///
+/// With a proxy the addresses are the proxy's, and it resolves the names of the service: it is asked for a tunnel to
+/// one name after the other, each over a connection of its own, until it opens one. Names that it did not reach come
+/// last for a while.
 ///
 /// Names are resolved on a thread of their own, when a connection is wanted, and again after a failure or half a
 /// minute. If that fails, or takes long, the former addresses stay in use. Bound to one event loop.
@@ -18,14 +24,26 @@ package final class ServiceAddresses {
         package var address: SocketAddress
     }
 
-    /// A connection that stands, of which no byte was sent, and the place that it leads to.
-    package typealias Connected = (channel: any Channel, place: Place)
+    /// A connection that stands, over which TLS is to begin.
+    package struct Connected {
+        package let channel: any Channel
+        /// The place that it leads to; through a proxy with the address of that.
+        package let place: Place
+        /// Bytes that went to a proxy.
+        var sentBytes = 0
+
+        /// See `Channel.beginTLS`.
+        package func beginTLS(_ context: TLSContext, _ handler: any ChannelHandler) throws {
+            try channel.beginTLS(context, serverName: place.name.host, sentBytes: sentBytes, handler)
+        }
+    }
 
     /// Finds the addresses of one name; may block.
     package typealias Resolve = @Sendable (HostPort) throws -> [SocketAddress]
 
     package let eventLoop: any EventLoop
     private let names: [HostPort]
+    private let proxy: ProxySettings?
     private let memory: AddressMemory
     private let resolve: Resolve
     private var places: [Place] = []
@@ -40,21 +58,29 @@ package final class ServiceAddresses {
 
     /// - Parameters:
     ///   - names: of the service; one at least.
+    ///   - proxy: leads to them; nil: connections go to their own addresses.
     ///   - memory: of the addresses that did not answer.
     package init(
         _ names: [HostPort],
+        through proxy: ProxySettings? = nil,
         eventLoop: any EventLoop,
         memory: AddressMemory = .process,
         resolve: @escaping Resolve = ServiceAddresses.system
     ) {
         self.names = names
+        self.proxy = proxy
         self.eventLoop = eventLoop
         self.memory = memory
         self.resolve = resolve
     }
 
     /// The names, for the log.
-    package var description: String { names.map(\.description).joined(separator: ", ") }
+    package var description: String {
+        names.map(\.description).joined(separator: ", ") + (proxy.map { " through \($0.address)" } ?? "")
+    }
+
+    /// The names that have addresses here.
+    private var resolvedNames: [HostPort] { proxy.map { [$0.address] } ?? names }
 
     // MARK: Connecting
 
@@ -63,11 +89,30 @@ package final class ServiceAddresses {
     /// - Parameters:
     ///   - bootstrap: for channels of this event loop; without handlers, which may be added in the completion.
     ///   - turn: rises from one attempt to the next, so that connections are spread over the addresses.
-    ///   - timeout: for all addresses together, without the time that the resolver takes.
+    ///   - timeout: for all addresses together, without the time that the resolver takes; and again for the answers of
+    ///     a proxy.
+    ///   - completion: an error that comes of a proxy is a ``ProxyFailure``.
     package func connect(
         _ bootstrap: ClientBootstrap,
         turn: Int,
         timeout: TimeAmount,
+        _ completion: @escaping (Result<Connected, any Error>) -> Void
+    ) {
+        guard let proxy else { return open(bootstrap, turn, timeout, completion) }
+        let names = names
+        let now = MonotonicTime(NIODeadline.now())
+        let order = memory.proxied.withLock { $0.order(of: names, turn: turn, now: now) { _ in 0 } }
+        // Each has a share of the time, so that one which the proxy waits for does not take that of the others.
+        let share = TimeAmount.nanoseconds(timeout.nanoseconds / Int64(order.count))
+        let attempt = ProxyAttempt(proxy: proxy, order: order, bootstrap: bootstrap, turn: turn, timeout: share)
+        tunnel(attempt, completion)
+    }
+
+    /// Opens a connection to the first of the addresses that answers.
+    private func open(
+        _ bootstrap: ClientBootstrap,
+        _ turn: Int,
+        _ timeout: TimeAmount,
         _ completion: @escaping (Result<Connected, any Error>) -> Void
     ) {
         order(turn) { [self] result in
@@ -85,8 +130,18 @@ package final class ServiceAddresses {
 
     /// A connection stood, but its peer did not go on: others are tried before this address.
     package func setBack(_ place: Place) {
+        if proxy == nil { setBackAddress(place) } else { setBackName(place.name) }
+    }
+
+    private func setBackAddress(_ place: Place) {
         let found = places
         note { $0.failed([place], of: found, now: $1) }
+    }
+
+    private func setBackName(_ name: HostPort) {
+        let names = names
+        let now = MonotonicTime(NIODeadline.now())
+        memory.proxied.withLock { $0.failed([name], of: names, now: now) }
     }
 
     private func race(
@@ -109,7 +164,7 @@ package final class ServiceAddresses {
                     // The channel becomes active for its pipeline when this has returned.
                     eventLoop.assumeIsolated().execute {
                         guard channel.isActive else { return completion(.failure(ChannelError.ioOnClosedChannel)) }
-                        completion(.success((channel: channel, place: place)))
+                        completion(.success(Connected(channel: channel, place: place)))
                     }
                 case .failure(let error):
                     noteFailure(of: order, error, timeout)
@@ -132,6 +187,71 @@ package final class ServiceAddresses {
         memory.order.withLock { change(&$0, now) }
     }
 
+    // MARK: Through a proxy
+
+    /// One attempt to connect through a proxy.
+    private struct ProxyAttempt {
+        let proxy: ProxySettings
+        /// The names of the service as they are tried.
+        let order: [HostPort]
+        let bootstrap: ClientBootstrap
+        let turn: Int
+        /// For a connection to the proxy, and again for its answer.
+        let timeout: TimeAmount
+
+        func failure(at index: Int, _ cause: ProxyFailure.Cause) -> ProxyFailure {
+            ProxyFailure(of: proxy, target: order[index], cause)
+        }
+    }
+
+    /// Tries the names of the order from one on.
+    private func tunnel(
+        _ attempt: ProxyAttempt,
+        at index: Int = 0,
+        _ completion: @escaping (Result<Connected, any Error>) -> Void
+    ) {
+        open(attempt.bootstrap, attempt.turn, attempt.timeout) { [self] result in
+            switch result {
+            case .success(let connected): tunnel(attempt, at: index, over: connected, completion)
+            case .failure(let error):
+                completion(.failure(attempt.failure(at: index, .unreachable(connectionProblem(error)))))
+            }
+        }
+    }
+
+    /// Asks for one name over a connection to the proxy.
+    private func tunnel(
+        _ attempt: ProxyAttempt,
+        at index: Int,
+        over connected: Connected,
+        _ completion: @escaping (Result<Connected, any Error>) -> Void
+    ) {
+        let (channel, order) = (connected.channel, attempt.order)
+        let target = order[index]
+        let handler = ProxyTunnelHandler(to: target, through: attempt.proxy, timeout: attempt.timeout) { [self] in
+            switch $0 {
+            case .success(let sentBytes):
+                let now = MonotonicTime(NIODeadline.now())
+                memory.proxied.withLock { $0.connected(to: target, of: order, now: now) }
+                let place = Place(name: target, address: connected.place.address)
+                completion(.success(Connected(channel: channel, place: place, sentBytes: sentBytes)))
+            case .failure(let cause):
+                channel.close(mode: .all, promise: nil)
+                let failure = attempt.failure(at: index, cause)
+                if failure.isOfAddress { setBackAddress(connected.place) }
+                if failure.isOfTarget { setBackName(target) }
+                guard failure.isOfTarget, index + 1 < order.count else { return completion(.failure(failure)) }
+                tunnel(attempt, at: index + 1, completion)
+            }
+        }
+        do {
+            try channel.pipeline.syncOperations.addHandler(handler)
+        } catch {
+            channel.close(mode: .all, promise: nil)
+            completion(.failure(attempt.failure(at: index, .unreachable(connectionProblem(error)))))
+        }
+    }
+
     // MARK: Resolving
 
     /// Finds the addresses that one attempt tries, in their order; at once if they are known.
@@ -151,7 +271,7 @@ package final class ServiceAddresses {
 
     private func resolveAll() {
         isResolving = true
-        let names = names
+        let names = resolvedNames
         let resolve = resolve
         NIOThreadPool.singleton.runIfActive(eventLoop: eventLoop) {
             names.map { name in
@@ -165,7 +285,10 @@ package final class ServiceAddresses {
     private func resolved(_ results: Result<[Result<[Place], any Error>], any Error>) {
         isResolving = false
         var found: [Place] = []
-        var failure: any Error = UnknownHost(host: names.map(\.host).joined(separator: ", "), reason: "no address")
+        var failure: any Error = UnknownHost(
+            host: resolvedNames.map(\.host).joined(separator: ", "),
+            reason: "no address"
+        )
         switch results {
         case .success(let each):
             for result in each {

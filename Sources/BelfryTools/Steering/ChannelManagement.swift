@@ -50,7 +50,7 @@ public enum ChannelManagement {
         )
         let notice = WaitNotice("the management of channels at \(host)")
         defer { notice.end() }
-        return try order.report(try await send(message, to: host, tls))
+        return try order.report(try await send(message, to: host, through: environment, tls))
     }
 
     private static func authorization(
@@ -67,10 +67,11 @@ public enum ChannelManagement {
         }
     }
 
-    /// Sends a request on a connection of its own.
+    /// Sends a request on a connection of its own, through the proxy of the environment if it has one.
     static func send(
         _ message: LoneRequest.Message,
         to host: HostPort,
+        through environment: EnvironmentSettings,
         _ tls: TLSContext
     ) async throws -> LoneRequest.Answer {
         let group = MultiThreadedEventLoopGroup.singleton
@@ -83,13 +84,13 @@ public enum ChannelManagement {
         let connecting = eventLoop.makePromise(of: (any Channel).self)
         eventLoop.execute {
             let bootstrap = ClientBootstrap(group: eventLoop).channelOption(.allowRemoteHalfClosure, value: true)
-            let addresses = ServiceAddresses([host], eventLoop: eventLoop)
+            let addresses = ServiceAddresses([host], through: environment.proxy, eventLoop: eventLoop)
             addresses.connect(bootstrap, turn: 0, timeout: patience) { result in
                 connecting.completeWith(
                     Result {
-                        let channel = try result.get().channel
-                        try channel.beginTLS(tls, serverName: host.host, LoneRequest(message, answered: answered))
-                        return channel
+                        let connection = try result.get()
+                        try connection.beginTLS(tls, LoneRequest(message, answered: answered))
+                        return connection.channel
                     }
                 )
             }
@@ -102,7 +103,11 @@ public enum ChannelManagement {
             return answer
         } catch {
             connected.whenSuccess { $0.close(promise: nil) }
-            throw ToolError.refused("\(host): \(connectionProblem(error))")
+            let problem = connectionProblem(error)
+            guard (error as? ProxyFailure)?.isLoginRefused != true else {
+                throw ToolError.configuration("environments.\(environment.name).proxy: \(problem)")
+            }
+            throw ToolError.refused("\(host): \(problem)")
         }
     }
 }

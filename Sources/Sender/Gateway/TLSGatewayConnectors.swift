@@ -73,7 +73,9 @@ final class TLSGatewayConnectors: GatewayConnectors {
         guard let place = settings.environments[environment] else {
             preconditionFailure("the environment is configured")
         }
-        let shared = addresses[environment] ?? ServiceAddresses(place.gateways, eventLoop: eventLoop)
+        let shared =
+            addresses[environment]
+            ?? ServiceAddresses(place.gateways, through: place.proxy, eventLoop: eventLoop)
         addresses[environment] = shared
         let dialed = DialedCredential(credential, environment: environment, of: credentials)
         return GatewayDialer(

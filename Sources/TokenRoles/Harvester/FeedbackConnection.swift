@@ -15,6 +15,8 @@ final class FeedbackConnection {
         var environment: String
         var bundleID: String
         var address: HostPort
+        /// Leads to the address; nil: connections go there by themselves.
+        var proxy: ProxySettings?
         /// Asked for each connection: certificates are exchanged while the role runs.
         var tls: @Sendable () -> TLSContext
     }
@@ -53,10 +55,10 @@ final class FeedbackConnection {
                 .recvAllocator,
                 value: FixedSizeRecvByteBufferAllocator(capacity: HarvestLimits.socketReadBytes)
             )
-        let addresses = ServiceAddresses([source.address], eventLoop: eventLoop)
+        let addresses = ServiceAddresses([source.address], through: source.proxy, eventLoop: eventLoop)
         addresses.connect(bootstrap, turn: 0, timeout: timeout) { [self] result in
             switch result {
-            case .success(let connected): self.connected(connected.channel, tls)
+            case .success(let connected): self.connected(connected, tls)
             case .failure(let error): ended(error)
             }
         }
@@ -80,14 +82,14 @@ final class FeedbackConnection {
 
     // MARK: From the channel
 
-    private func connected(_ channel: any Channel, _ tls: TLSContext) {
+    private func connected(_ connected: ServiceAddresses.Connected, _ tls: TLSContext) {
         guard !isClosed else {
-            channel.close(promise: nil)
+            connected.channel.close(promise: nil)
             return ended(nil)
         }
-        self.channel = channel
+        channel = connected.channel
         do {
-            try channel.beginTLS(tls, serverName: source.address.host, FeedbackChannelHandler(connection: self))
+            try connected.beginTLS(tls, FeedbackChannelHandler(connection: self))
         } catch {
             ended(error)
         }

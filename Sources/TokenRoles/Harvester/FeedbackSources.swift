@@ -19,6 +19,7 @@ struct FeedbackSources: Sendable {
             // The feedback service speaks no HTTP/2, whatever the gateway does: only its own terms are taken over.
             var service = EnvironmentSettings(name: environment.name, gateways: [], transport: .binary)
             service.feedback = environment.feedback
+            service.proxy = environment.proxy
             service.trustFile = environment.trustFile
             service.revocationFile = environment.revocationFile
             service.minimumTLS = environment.minimumTLS
@@ -39,6 +40,7 @@ struct FeedbackSources: Sendable {
                     environment: environment.name,
                     bundleID: bundle.key,
                     address: address,
+                    proxy: environment.proxy,
                     tls: { [certificates] in
                         certificates.context(bundleID: bundle.key, environment: environment.name) ?? bundle.value
                     }

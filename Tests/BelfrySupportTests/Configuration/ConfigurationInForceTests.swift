@@ -7,7 +7,7 @@ import Testing
     /// Has every key, of which none needs another one to be there.
     private static let yaml = """
         environments:
-          e: {gateways: a, trust: ca.pem, gateway-crl: crl.pem}
+          e: {gateways: a, proxy: 'http://p:1', trust: ca.pem, gateway-crl: crl.pem}
           h: {gateways: a, transport: http2, channels: c, trust: ca.pem}
         redis: {url: 'rediss://r', tls: {trust: ca.pem, certificate: c.pem, key: c.key, server-name: r}}
         keys: {directory: keys, team: TEAM123456}
@@ -57,6 +57,7 @@ import Testing
         "2", "3", "40", "400", "70000", "20000000", "2s", "3s", "2m", "2h", "3h", "0.25", "false", "true", "http2",
         "binary",
         "presume", "refuse", "warn", "send", "all", "debug", "1.3", "end", "other", "b:5", "redis://s",
+        "http://p:2",
     ]
 
     /// A configuration that differs in one key, and its value.

@@ -44,11 +44,13 @@ final class LaneDriver: LaneStage {
     /// - Parameters:
     ///   - timeout: for connecting, and again for the handshake.
     ///   - resolve: finds the addresses behind each port.
+    ///   - proxy: leads to them.
     static func withLane(
         to ports: [Int],
         limits: LaneLimits = LaneLimits(),
         timeout: TimeAmount = .seconds(10),
         resolve: @escaping ServiceAddresses.Resolve = ServiceAddresses.system,
+        through proxy: ProxySettings? = nil,
         _ test: (LaneRemote) async throws -> Void
     ) async throws {
         let gateways = ports.map { HostPort(host: "127.0.0.1", port: $0) }
@@ -74,7 +76,12 @@ final class LaneDriver: LaneStage {
             ) { _ in
                 GatewayConnector(
                     dialer: GatewayDialer(
-                        addresses: ServiceAddresses(gateways, eventLoop: eventLoop, resolve: resolve),
+                        addresses: ServiceAddresses(
+                            gateways,
+                            through: proxy,
+                            eventLoop: eventLoop,
+                            resolve: resolve
+                        ),
                         firstTurn: 0,
                         timeout: timeout
                     ) { tls }

@@ -39,6 +39,7 @@ import Testing
         func sources() throws -> FeedbackSources {
             var environments = ["sandbox", "silent"].map { EnvironmentSettings(name: $0, gateways: []) }
             environments[0].feedback = HostPort(host: "127.0.0.1", port: 1)
+            environments[0].proxy = try ProxySettings(url: "http://127.0.0.1:2")
             return try FeedbackSources(CertificateDirectory(path: directory), environments)
         }
     }
@@ -50,6 +51,7 @@ import Testing
         let sources = try files.sources()
         let list = try #require(sources.lists().first)
         #expect(sources.lists().count == 1 && list.environment == "sandbox" && list.bundleID == Self.news)
+        #expect(list.proxy?.description == "http://127.0.0.1:2")
         let before = list.tls()
         sources.reload()
         #expect(list.tls() === before)

@@ -52,6 +52,7 @@ final class HarvestProbe: Sendable {
     init(
         port: Int,
         tls: TLSContext? = nil,
+        proxy: ProxySettings? = nil,
         lease: HarvestStateMachine.LeaseAnswer = .held,
         isBrokerThere: Bool = true,
         configure: (inout HarvestStateMachine.Settings) -> Void = { _ in }
@@ -64,6 +65,7 @@ final class HarvestProbe: Sendable {
             environment: "sandbox",
             bundleID: FeedbackService.bundleID,
             address: HostPort(host: "127.0.0.1", port: port),
+            proxy: proxy,
             tls: { context }
         )
         var settings = HarvestStateMachine.Settings(

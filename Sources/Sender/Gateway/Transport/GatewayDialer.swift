@@ -16,8 +16,8 @@ protocol ConnectionOwner: AnyObject {
     func connectionEnded(attempt: Int, error: (any Error)?)
 }
 
-/// Opens channels to the gateways of an environment: the first of their addresses that answers, TLS, and a time limit
-/// for both.
+/// Opens channels to the gateways of an environment: the first of their addresses that answers, or a tunnel through the
+/// environment's proxy, then TLS, and a time limit for both.
 ///
 /// Bound to one event loop.
 final class GatewayDialer {
@@ -121,13 +121,13 @@ final class GatewayDialer {
         attempt: Int,
         _ makeHandler: (HostPort) -> any ChannelInboundHandler
     ) {
-        let (channel, place) = connected
+        let (channel, place) = (connected.channel, connected.place)
         guard owner.isConnecting(attempt) else {
             channel.close(mode: .all, promise: nil)
             return owner.connectionEnded(attempt: attempt, error: nil)
         }
         do {
-            try channel.beginTLS(tls, serverName: place.name.host, makeHandler(place.name))
+            try connected.beginTLS(tls, makeHandler(place.name))
             let gate = StandstillGate(of: owner, attempt: attempt)
             try channel.pipeline.syncOperations.addHandler(gate, position: .first)
         } catch {
