@@ -9,6 +9,7 @@ enum StopReason {
             "too many tokens are called invalid; they may be of another environment", "BelfryTokensDoubted"
         ),
         "service-trouble": ("the service answers with troubles of its own", "BelfryGatewayTrouble"),
+        "proxy-refused": ("the proxy refuses the configured user and password", "BelfryTopicRefused"),
         "unreachable": ("no gateway takes its notifications", "BelfryGatewayTrouble"),
     ]
 

@@ -23,6 +23,8 @@ public struct AppHealth: Equatable, Sendable {
         case teamRefused = "team-refused"
         /// The service answers with troubles of its own (status 500, 503 over HTTP/2).
         case serviceTrouble = "service-trouble"
+        /// The environment's proxy does not take the configured login.
+        case proxyRefused = "proxy-refused"
         /// A lane stood still for too long, see ``LaneStandstill``.
         case unreachable
 

@@ -40,13 +40,13 @@ extension HarvestStateMachine {
         case holdLease
         /// Give the lease back if it is ours; ``leaseReleased(now:)``, whatever the result.
         case releaseLease
-        /// Connect and shake hands; ``opened(now:)`` or ``ended(failed:now:)``.
+        /// Connect and shake hands; ``opened(now:)`` or ``ended(failed:byProxy:now:)``.
         case connect
-        /// One read of the socket; ``received(bytes:now:)`` or ``ended(failed:now:)``.
+        /// One read of the socket; ``received(bytes:now:)`` or ``ended(failed:byProxy:now:)``.
         case listen
         /// Publish the tuples in the next so many bytes received; ``handedOver(tuples:heldBytes:now:)``.
         case publish(bytes: Int)
-        /// Close the connection at once, without reading more; ``ended(failed:now:)``.
+        /// Close the connection at once, without reading more; ``ended(failed:byProxy:now:)``.
         case close
         /// A reading is over, and its tuples are acknowledged.
         case report(Reading)
@@ -76,6 +76,8 @@ extension HarvestStateMachine {
     public enum Failure: String, Hashable, Sendable, CaseIterable {
         /// No connection, or no handshake, in time.
         case unreachable
+        /// The proxy refuses the configured login.
+        case proxyRefused = "proxy-refused"
         /// The service said nothing for ``Settings/silenceLimit``.
         case silent
         /// The stream broke, or ended inside a tuple.

@@ -234,11 +234,13 @@ extension HarvestStateMachine {
 
     /// The connection has ended, or never came about.
     ///
-    /// - Parameter failed: false: the service ended the list in order.
-    public mutating func ended(failed: Bool, now: MonotonicTime) -> [Effect] {
+    /// - Parameters:
+    ///   - failed: false: the service ended the list in order.
+    ///   - byProxy: its proxy refused the configured login.
+    public mutating func ended(failed: Bool, byProxy: Bool = false, now: MonotonicTime) -> [Effect] {
         guard case .reading = phase else { preconditionFailure("a connection ends once") }
         switch connection {
-        case .connecting: connection = .ended(.unreachable)
+        case .connecting: connection = .ended(byProxy ? .proxyRefused : .unreachable)
         case .open, .listening: connection = .ended(failed ? .cut : nil)
         case .closing(let failure): connection = .ended(failure)
         case .ended: preconditionFailure("a connection ends once")

@@ -31,6 +31,8 @@ extension Gateway: TransportStage {
         switch reason {
         case .certificateRefused:
             topic.health.change { $0.failed(.certificateRefused, now: now, random: random) }
+        case .proxyRefused:
+            topic.health.change { $0.failed(.proxyRefused, now: now, random: random) }
         case .connectFailed, .endOfStream, .failure:
             topic.health.change { $0.connectionFailed(shard: shard, now: now, random: random) }
         case .errorResponse, .shutdown, .closedHere, .goAway:

@@ -1,4 +1,6 @@
+import BelfrySupport
 import PipelineCore
+import TLSTransport
 
 /// A shard's counters for the connections of one bundle in one environment.
 struct WorkerAppCounters: Equatable, Sendable {
@@ -42,12 +44,31 @@ enum DisconnectReason: Int, CaseIterable, Sendable {
     case failure
     /// The gateway refuses our certificate.
     case certificateRefused
+    /// The proxy refuses the configured login.
+    case proxyRefused
     /// The connection could not be made.
     case connectFailed
     /// We closed it.
     case closedHere
     /// The gateway takes no more streams on it (HTTP/2).
     case goAway
+
+    /// The reason why a connection ended that we did not close.
+    ///
+    /// - Parameters:
+    ///   - error: nil: the peer ended it without a word.
+    ///   - wasOpen: the handshake was over.
+    init(endedBy error: (any Error)?, wasOpen: Bool) {
+        if (error as? TLSError)?.isCertificateRefused == true {
+            self = .certificateRefused
+        } else if (error as? ProxyFailure)?.isLoginRefused == true {
+            self = .proxyRefused
+        } else if !wasOpen {
+            self = .connectFailed
+        } else {
+            self = error == nil ? .endOfStream : .failure
+        }
+    }
 
     /// The reason as a label.
     var name: String {
@@ -57,6 +78,7 @@ enum DisconnectReason: Int, CaseIterable, Sendable {
         case .endOfStream: "end-of-stream"
         case .failure: "failure"
         case .certificateRefused: "certificate-refused"
+        case .proxyRefused: "proxy-refused"
         case .connectFailed: "connect-failed"
         case .closedHere: "closed-here"
         case .goAway: "go-away"

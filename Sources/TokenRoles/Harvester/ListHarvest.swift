@@ -246,7 +246,8 @@ final class ListHarvest {
     private func ended(_ error: (any Error)?) {
         connectionError = error
         connection = nil
-        input { $0.ended(failed: error != nil, now: $1) }
+        let byProxy = (error as? ProxyFailure)?.isLoginRefused ?? false
+        input { $0.ended(failed: error != nil, byProxy: byProxy, now: $1) }
     }
 
     private func report(_ reading: HarvestStateMachine.Reading) {

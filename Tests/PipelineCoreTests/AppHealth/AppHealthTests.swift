@@ -230,7 +230,7 @@ import Testing
         #expect(
             AppHealth.Reason.allCases.map(\.rawValue) == [
                 "certificate-refused", "topic-refused", "tokens-doubted", "team-refused", "service-trouble",
-                "unreachable",
+                "proxy-refused", "unreachable",
             ]
         )
     }

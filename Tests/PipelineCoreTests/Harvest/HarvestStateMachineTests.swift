@@ -195,6 +195,17 @@ import Testing
         #expect(report == [.report(.init(failure: .unreachable)), .releaseLease])
     }
 
+    @Test("A proxy that refuses the login is told apart from a service that cannot be reached")
+    func refusedByProxy() {
+        let start = MonotonicTime(nanoseconds: 5)
+        var machine = HarvestStateMachine(settings: HarvestWorld.settings, due: start)
+        #expect(machine.timerFired(now: start) == [.checkBroker])
+        #expect(machine.brokerAnswered(true, now: start) == [.holdLease])
+        #expect(machine.leaseAnswered(.held, now: start) == [.connect])
+        let report = machine.ended(failed: true, byProxy: true, now: start)
+        #expect(report == [.report(.init(failure: .proxyRefused)), .releaseLease])
+    }
+
     @Test("A lease that Redis does not renew ends the reading when it is not ours for sure any more")
     func expired() throws {
         var (machine, start) = try listening()

@@ -25,6 +25,8 @@ final class MemoryGateway: GatewayConnectors {
     var answers: [String: (_ token: UInt8) -> APNsStatus?] = [:]
     /// Attempts of these bundles fail.
     var unreachable: Set<String> = []
+    /// The error of such attempts.
+    var trouble: any Error = Unreachable()
     /// Attempts, or those of these bundles, are not answered until they time out.
     var isSilent = false
     var silent: Set<String> = []
@@ -116,7 +118,7 @@ final class MemoryGateway: GatewayConnectors {
             }
             let isReachable = !gateway.unreachable.contains(bundleID) && !gateway.missing.contains(bundleID)
             eventLoop.assumeIsolated().execute { [gateway, bundleID] in
-                guard isReachable else { return lane.connectionEnded(attempt: attempt, error: Unreachable()) }
+                guard isReachable else { return lane.connectionEnded(attempt: attempt, error: gateway.trouble) }
                 let connection = MemoryConnection(gateway, bundleID, lane, attempt)
                 lane.connectionOpened(attempt: attempt, connection: connection)
                 guard connection.isRefused else { return }

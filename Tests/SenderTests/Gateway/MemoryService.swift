@@ -59,6 +59,8 @@ final class MemoryService {
     var providerTokens: ProviderTokens?
     /// Attempts to connect fail.
     var isUnreachable = false
+    /// The error of such attempts.
+    var trouble: any Error = Unreachable()
     /// Rises with each other certificate of connections to come.
     var edition: UInt64 = 1
     /// The time that an attempt to connect takes.
@@ -76,6 +78,8 @@ final class MemoryService {
     /// Writes of providers to connections.
     fileprivate(set) var writes = 0
     private let eventLoop: EmbeddedEventLoop
+
+    private struct Unreachable: Error {}
 
     init(_ eventLoop: EmbeddedEventLoop) {
         self.eventLoop = eventLoop
@@ -113,8 +117,6 @@ final class MemoryService {
 
 /// Opens connections to a service in memory.
 private final class MemoryStreamConnector: StreamConnecting {
-    private struct Unreachable: Error {}
-
     private let embedded: EmbeddedEventLoop
     private let credential: AppCredential
     private let environment: String
@@ -140,7 +142,7 @@ private final class MemoryStreamConnector: StreamConnecting {
         let isReachable = !service.isUnreachable
         embedded.assumeIsolated().scheduleTask(in: service.connectTime) { [service, credential, environment] in
             guard owner.isConnecting(Int(number)) else { return }
-            guard isReachable else { return owner.connectionEnded(attempt: Int(number), error: Unreachable()) }
+            guard isReachable else { return owner.connectionEnded(attempt: Int(number), error: service.trouble) }
             service.open(owner, number, credential, in: environment)
         }
     }

@@ -1,4 +1,5 @@
 import APNsProtocol
+import BelfrySupport
 import NIOCore
 import NIOPosix
 import PipelineCore
@@ -187,6 +188,24 @@ import Testing
         let deaf = try await HarvestProbe(port: port)
         #expect(try await deaf.reading == .init(failure: .unreachable))
         #expect(try await !(deaf.error is TLSError))
+    }
+
+    @Test("A list is read through a proxy, and one whose login is refused is told apart from one that is not there")
+    func proxied() async throws {
+        let service = try await FeedbackService(FeedbackService.PKI.shared.get())
+        let open = try await ScriptedProxy { _ in .tunnel }
+        let probe = try await HarvestProbe(port: service.port, proxy: open.settings())
+        let connection = try #require(await service.connection())
+        try await connection.close()
+        #expect(try await probe.reading == .init())
+        #expect(open.requests.map { $0.hasPrefix("CONNECT 127.0.0.1:\(service.port) ") } == [true])
+        let shut = try await ScriptedProxy { _ in .answer(["HTTP/1.1 407 No\r\n\r\n"]) }
+        let refused = try await HarvestProbe(port: service.port, proxy: shut.settings(login: "me:sesame@"))
+        #expect(try await refused.reading == .init(failure: .proxyRefused))
+        #expect((try await refused.error as? ProxyFailure)?.isLoginRefused == true)
+        try await service.close()
+        try await open.close()
+        try await shut.close()
     }
 
     @Test("A service whose certificate does not lead to the trusted roots is not read")

@@ -1,6 +1,5 @@
 import PipelineCore
 import SocketErrors
-import TLSTransport
 
 /// Moves a lane from an old connection to a new one. The new one's handshake is done before the old one retires, the
 /// old one is drained with a sentinel, and then the lane's tokens move together. Contains the idle rule, too.
@@ -63,9 +62,10 @@ extension GatewayLane {
     func successorEnded(attempt: Int, error: (any Error)? = nil) {
         guard attempt == successor?.attempt else { return }
         dropSuccessor()
-        let refused = (error as? TLSError)?.isCertificateRefused ?? false
-        // The topic goes on over the connection that it has, whose certificate was not refused.
-        if refused { tell(.disconnected(.certificateRefused)) } else { tellEnd(.connectFailed) }
+        let reason = DisconnectReason(endedBy: error, wasOpen: false)
+        let refused = reason == .certificateRefused
+        // The topic goes on over the connection that it has, whose credentials were not refused.
+        if reason == .connectFailed { tellEnd(reason) } else { tell(.disconnected(reason)) }
         logger.warning(
             "a connection that was to replace an old one ended",
             metadata: [

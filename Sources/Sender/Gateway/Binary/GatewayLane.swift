@@ -4,7 +4,6 @@ import Logging
 import NIOCore
 import PipelineCore
 import SocketErrors
-import TLSTransport
 
 /// Carries out the decisions of a ``LaneStateMachine``: connects, writes, reads. Decides nothing itself.
 ///
@@ -214,10 +213,8 @@ final class GatewayLane: ConnectionOwner {
 
     func connectionEnded(attempt: Int, error: (any Error)?) {
         guard attempt == self.attempt else { return successorEnded(attempt: attempt, error: error) }
-        let wasOpen = connection != nil
-        let refused = (error as? TLSError)?.isCertificateRefused ?? false
-        let reason: DisconnectReason =
-            refused ? .certificateRefused : !wasOpen ? .connectFailed : error == nil ? .endOfStream : .failure
+        let reason = DisconnectReason(endedBy: error, wasOpen: connection != nil)
+        let refused = reason == .certificateRefused
         tellEnd(reason)
         logger.warning(
             "connection to the gateway ended",

@@ -5,7 +5,6 @@ import NIOCore
 import PipelineCore
 import ProviderCredentials
 import SocketErrors
-import TLSTransport
 
 /// Carries out the decisions of a ``StreamPool``: the connections of one credential in an environment, shared by its
 /// topics.
@@ -379,20 +378,16 @@ extension CredentialConnections: ConnectionOwner {
         let number = UInt32(attempt)
         guard pool.connection(number) != nil else { return }
         let wasOpen = connections.removeValue(forKey: number) != nil
-        let isRefused = (error as? TLSError)?.isCertificateRefused ?? false
         let isForeign = if case .notHTTP2? = error as? HTTP2Failure { true } else { false }
+        let reason = DisconnectReason(endedBy: error, wasOpen: wasOpen && !isForeign)
+        let isRefused = reason == .certificateRefused
         var metadata = metadata(number)
         metadata["error"] = .string(error.map(connectionProblem) ?? "end of stream")
         metadata["certificate-refused"] = .stringConvertible(isRefused)
         let isQuiet = pool.connection(number).map { $0.phase == .draining && $0.openStreams == 0 } ?? true
         topics.logger.log(level: isQuiet ? .info : .warning, "connection to the gateway ended", metadata: metadata)
         topics.settle()
-        let hadConnection = wasOpen && !isForeign
-        topics.disconnected(
-            self,
-            number,
-            isRefused ? .certificateRefused : !hadConnection ? .connectFailed : error == nil ? .endOfStream : .failure
-        )
+        topics.disconnected(self, number, reason)
         connector.noteFailure()
         lose(number, isRefused ? .certificateRefused : isForeign ? .foreignProtocol : .failed)
         pump(now: now)

@@ -200,8 +200,8 @@ final class HTTP2Topics {
     func disconnected(_ connections: CredentialConnections, _ number: UInt32, _ reason: DisconnectReason) {
         if let leader = leader(of: connections) { stage.handle(.disconnected(reason), of: leader.topic) }
         switch reason {
-        case .certificateRefused:
-            // Others go on with the certificate that they have shown.
+        case .certificateRefused, .proxyRefused:
+            // Others go on with the credentials that they have shown.
             guard !connections.pool.connections.contains(where: { $0.number != number && $0.phase == .open }) else {
                 return
             }
