@@ -1,5 +1,6 @@
 import Foundation
 import LocalPipeline
+import TestSupport
 import Testing
 import Workbench
 
@@ -28,6 +29,30 @@ extension IntegrationTests {
                     }
                     #expect(faults.contains { $0["key"] == "kafka.brokers" && $0["verdict"] == "good" })
                 }
+            }
+        }
+
+        @Test("A check goes through the proxy; one that refuses the login is a fault of its key, without the password")
+        func proxy() async throws {
+            try await withPipeline { pipeline, _ in
+                let proxy = try TinyProxyProcess(login: ("me", "sesame"))
+                let words = ["config", "check", "--connect", "--json", "--config", pipeline.configurationFile]
+                func check(_ login: String) throws -> (code: Int32, lines: [[String: String]]) {
+                    let url = "http://\(login)@127.0.0.1:\(proxy.port)"
+                    return try run(words, ["BELFRY_ENVIRONMENTS_SANDBOX_PROXY": url], in: pipeline.directory)
+                }
+                let (code, lines) = try check("me:sesame")
+                #expect(code == 0, "\(lines)")
+                try proxy.waitForLine(with: "CONNECT \(pipeline.gateway) ")
+                let (failed, faults) = try check("me:hush-hush")
+                let fault = faults.first { $0["verdict"] == "fault" }
+                #expect(failed == 1 && fault?["key"] == "environments.sandbox.proxy", "\(faults)")
+                #expect(fault?["found"]?.contains("refuses the configured user and password") == true)
+                #expect(!faults.contains { $0.values.contains { $0.contains("hush-hush") } })
+                pipeline.stopSandbox()
+                let (_, away) = try check("me:sesame")
+                let gateway = away.first { $0["key"] == "environments.sandbox.gateways" }
+                #expect(gateway?["found"]?.contains("status 500") == true, "\(away)")
             }
         }
 

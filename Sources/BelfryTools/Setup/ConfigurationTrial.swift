@@ -220,11 +220,19 @@ public struct ConfigurationTrial: Sendable {
                 findings.append(ConfigurationFinding(note: "gateways not tried: no certificate is for them", of: key))
                 continue
             }
-            trials += environment.gateways.map {
-                GatewayTrial(key: "\(key).gateways", address: $0, transport: environment.transport, context: context)
+            func trial(_ name: String, _ address: HostPort) -> GatewayTrial {
+                GatewayTrial(
+                    environment: key,
+                    name: name,
+                    address: address,
+                    transport: environment.transport,
+                    proxy: environment.proxy,
+                    context: context
+                )
             }
+            trials += environment.gateways.map { trial("gateways", $0) }
             if environment.transport == .http2, let host = environment.channels {
-                trials.append(GatewayTrial(key: "\(key).channels", address: host, transport: .http2, context: context))
+                trials.append(trial("channels", host))
             }
         }
         return findings + (await Self.all(trials))

@@ -9,11 +9,16 @@ enum GatewayHandshake {
     /// The reason why there was no handshake.
     struct Failure: Error, CustomStringConvertible {
         let description: String
+        /// The proxy itself is the trouble, whichever server is asked for.
+        var isOfProxy = false
     }
 
-    /// - Parameter patience: for connecting and the handshake together.
+    /// - Parameters:
+    ///   - proxy: leads to the server; nil: the connection goes there by itself.
+    ///   - patience: for connecting and the handshake together.
     static func carryOut(
         with address: HostPort,
+        through proxy: ProxySettings?,
         _ context: TLSContext,
         patience: TimeAmount
     ) async throws(Failure) -> TLSHandshakeCompleted {
@@ -22,25 +27,30 @@ enum GatewayHandshake {
         let deadline = eventLoop.scheduleTask(in: patience) {
             done.fail(Failure(description: "no handshake within \(patience.nanoseconds / 1_000_000_000) s"))
         }
-        let connecting = ClientBootstrap(group: eventLoop)
-            .connectTimeout(patience)
-            .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandlers([
-                        TLSHandler(context: context, serverName: address.host), Witness(done),
-                    ])
-                }
+        let connecting = eventLoop.makePromise(of: (any Channel).self)
+        eventLoop.execute {
+            let addresses = ServiceAddresses([address], through: proxy, eventLoop: eventLoop)
+            addresses.connect(ClientBootstrap(group: eventLoop), turn: 0, timeout: patience) { result in
+                connecting.completeWith(
+                    Result {
+                        let connection = try result.get()
+                        try connection.beginTLS(context, Witness(done))
+                        return connection.channel
+                    }
+                )
             }
-            .connect(host: address.host, port: address.port)
-        connecting.whenFailure { done.fail($0) }
+        }
+        let connected = connecting.futureResult
+        connected.whenFailure { done.fail($0) }
         defer {
             deadline.cancel()
-            connecting.whenSuccess { $0.close(promise: nil) }
+            connected.whenSuccess { $0.close(promise: nil) }
         }
         do {
             return try await done.futureResult.get()
         } catch {
-            throw Failure(description: connectionProblem(error))
+            let isOfProxy = (error as? ProxyFailure).map { !$0.isOfTarget } ?? false
+            throw Failure(description: connectionProblem(error), isOfProxy: isOfProxy)
         }
     }
 

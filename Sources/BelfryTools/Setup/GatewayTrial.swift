@@ -4,23 +4,42 @@ import TLSTransport
 
 /// The trial of one address of a gateway.
 struct GatewayTrial: Sendable {
-    /// The configuration's key that names the address.
-    let key: String
+    /// The environment's key, such as `environments.sandbox`.
+    let environment: String
+    /// The name of the key in it that names the address.
+    let name: String
     let address: HostPort
     let transport: EnvironmentSettings.Transport
+    let proxy: ProxySettings?
     let context: TLSContext
+
+    private var key: String { "\(environment).\(name)" }
 
     func finding(patience: TimeAmount) async -> ConfigurationFinding {
         let notice = WaitNotice("the gateway at \(address)")
         defer { notice.end() }
         do throws(GatewayHandshake.Failure) {
-            let handshake = try await GatewayHandshake.carryOut(with: address, context, patience: patience)
+            let handshake = try await GatewayHandshake.carryOut(
+                with: address,
+                through: proxy,
+                context,
+                patience: patience
+            )
             return Self.finding(of: handshake, with: address, transport, key: key)
         } catch {
+            guard !error.isOfProxy else {
+                return ConfigurationFinding(
+                    fault: "\(address): \(error)",
+                    of: "\(environment).proxy",
+                    cure: "name a proxy that answers, with the user and password that it knows"
+                )
+            }
             return ConfigurationFinding(
                 fault: "\(address): \(error)",
                 of: key,
-                cure: "see that the host is right, that the network lets it be reached, and trust and certificate"
+                cure: proxy == nil
+                    ? "see that the host is right, that the network lets it be reached, and trust and certificate"
+                    : "see that the host is right, that the proxy may connect to it, and trust and certificate"
             )
         }
     }
