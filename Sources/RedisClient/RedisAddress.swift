@@ -1,4 +1,4 @@
-/// The address of a cluster node.
+/// The address of a server.
 public struct RedisAddress: Sendable, Hashable, Comparable, CustomStringConvertible {
     /// A name or an IP address, without brackets.
     public var host: String
@@ -38,6 +38,7 @@ extension RedisEndpoint {
         var endpoint = self
         endpoint.host = node.host
         endpoint.port = node.port
+        endpoint.master = nil
         return endpoint
     }
 }

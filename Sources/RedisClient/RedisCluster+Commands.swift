@@ -49,7 +49,7 @@ extension RedisCluster {
         let node = connection.configuration.endpoint.node
         if let refusal = ClusterRefusal(error, asked: node) {
             refused(command, refusal, error)
-        } else if case .notSent = error, nodes[node] !== connection {
+        } else if case .notSent = error, !nodes.values.contains(where: { $0 === connection }) {
             // The command waited for a node that serves no slots any more.
             dispatch(command)
         } else {

@@ -10,7 +10,8 @@ extension RedisCluster {
             case detect
             /// Nodes of a cluster.
             case cluster
-            /// The first seed is a single server, which has to be a master; it is not asked for a map.
+            /// The first seed is a single server, which has to be a master; it is not asked for a map. Where the
+            /// connection has sentinels, these name the server.
             case single
         }
 

@@ -145,8 +145,14 @@ extension RedisCluster {
     private func changed(_ state: RedisConnectionState, of connection: RedisConnection) {
         switch state {
         case .connected:
-            if asked == connection.configuration.endpoint.node { ask(connection) }
+            let node = connection.configuration.endpoint.node
+            if asked == node { ask(connection) }
             guard masters.contains(where: { $0 === connection }) else { return }
+            if nodes[node] == nil {
+                // The sentinels named another server than before: the connection is the same, and what waits on it.
+                nodes = [node: connection]
+                return adopt([.all(node)])
+            }
             onMasters?()
             reportIfReady()
         case .disconnected(let cause):

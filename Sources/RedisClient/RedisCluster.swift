@@ -14,7 +14,8 @@ import NIOPosix
 /// command time-out, then it fails with the server's error; see ``ClusterPatience``.
 ///
 /// A single server has to be a master. One that is a replica, or becomes one, is given up, and its name is connected to
-/// again, behind which another server may be by then. What it refused as a replica goes there, in the order sent.
+/// again, behind which another server may be by then, or its sentinels are asked again. What it refused as a replica
+/// goes there, in the order sent.
 ///
 /// Bound to one event loop: create it there, call everything there, all callbacks come there. Not Sendable. The owner
 /// must ``close()`` it.

@@ -4,6 +4,9 @@ extension RedisConnection {
     /// The server's endpoint, and the limits of a connection to it.
     public struct Configuration: Sendable {
         public var endpoint: RedisEndpoint
+        /// Asked for the server before each attempt to connect; it has the endpoint's scheme, login and database. Nil:
+        /// the endpoint is the server.
+        public var sentinels: RedisSentinels?
         /// The name shown by CLIENT LIST; no spaces. nil sends none. A server that forbids naming is used all the same.
         public var clientName: String? = "belfry"
         /// Limit for establishing a connection, and again for the login on it.
@@ -23,10 +26,11 @@ extension RedisConnection {
         /// The wait before connecting again. `attempt` counts the failures in a row (from 1 on, 1 being the loss of a
         /// connection that worked). Called on the event loop.
         public var delay: @Sendable (_ attempt: Int) -> TimeAmount = RedisConnection.exponentialDelay
-        /// Called for every new channel before it connects, on its event loop. The place to add a TLS handler (with
-        /// ``RedisEndpoint/tls`` and ``RedisEndpoint/host`` as input). A failure counts as a failure to connect.
-        public var configureChannel: @Sendable (any Channel) -> EventLoopFuture<Void> = {
-            $0.eventLoop.makeSucceededVoidFuture()
+        /// Called for every new channel before it connects to the endpoint, on its event loop. The place to add a TLS
+        /// handler (with ``RedisEndpoint/tls`` and ``RedisEndpoint/host`` as input). A failure counts as a failure to
+        /// connect.
+        public var configureChannel: @Sendable (any Channel, RedisEndpoint) -> EventLoopFuture<Void> = { channel, _ in
+            channel.eventLoop.makeSucceededVoidFuture()
         }
 
         public init(endpoint: RedisEndpoint) {

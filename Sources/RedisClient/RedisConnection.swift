@@ -1,8 +1,6 @@
 public import NIOCore
-import NIOPosix
-import SocketErrors
 
-/// A pipelined connection to one Redis server that restores itself.
+/// A pipelined connection to one Redis server that restores itself. Sentinels may name the server, at each attempt.
 ///
 /// Bound to one event loop: create it there, call everything there, all callbacks come there. Not Sendable.
 ///
@@ -27,7 +25,8 @@ public final class RedisConnection {
         var deadline: NIODeadline?
     }
 
-    public let configuration: Configuration
+    /// Its endpoint is the server dialed last, where sentinels name the server.
+    public internal(set) var configuration: Configuration
     public let eventLoop: any EventLoop
 
     /// Called after each change, for readiness and logs. Not called by ``close()``.
@@ -48,6 +47,8 @@ public final class RedisConnection {
     private var kept = ByteBuffer()
 
     private var machine: Machine
+    /// Nil: the configuration names the server.
+    let inquiry: SentinelInquiry?
     /// The waiting commands, encoded. A command is appended in place; a flush hands the whole buffer over.
     private var outgoing = RedisCommandWriter(buffer: ByteBuffer())
     private var isEncoding = false
@@ -67,6 +68,7 @@ public final class RedisConnection {
         eventLoop.preconditionInEventLoop()
         self.configuration = configuration
         self.eventLoop = eventLoop
+        inquiry = configuration.sentinels.map { SentinelInquiry($0, eventLoop: eventLoop) }
         machine = Machine(
             settings: .init(
                 handshake: configuration.handshake,
@@ -188,6 +190,7 @@ public final class RedisConnection {
     public func close() {
         eventLoop.preconditionInEventLoop()
         let failed = machine.close()
+        inquiry?.close()
         dropChannel()
         reconnect?.cancel()
         reconnect = nil
@@ -239,27 +242,6 @@ public final class RedisConnection {
 // MARK: - Connecting
 
 extension RedisConnection {
-    private func connect() {
-        let connection = NIOLoopBound(self, eventLoop: eventLoop)
-        let configureChannel = configuration.configureChannel
-        ClientBootstrap(group: eventLoop)
-            .connectTimeout(configuration.connectTimeout)
-            .channelOption(.tcpOption(.tcp_nodelay), value: 1)
-            .channelOption(.socketOption(.so_keepalive), value: 1)
-            .channelOption(.writeBufferWaterMark, value: .init(low: 256 << 10, high: 1 << 20))
-            .channelInitializer { channel in
-                configureChannel(channel).flatMapThrowing {
-                    try channel.pipeline.syncOperations.addHandler(
-                        RedisChannelHandler(connection: connection.value)
-                    )
-                }
-            }
-            .connect(host: configuration.endpoint.host, port: configuration.endpoint.port)
-            .assumeIsolated()
-            // Success is reported by the channel becoming active.
-            .whenFailure { self.lost(reason: connectionProblem($0)) }
-    }
-
     /// Runs the handshake on a channel that has just become active.
     func activated(_ handler: RedisChannelHandler) {
         switch machine.connected(now: .now()) {
@@ -283,7 +265,8 @@ extension RedisConnection {
         lost(reason: reason)
     }
 
-    private func lost(reason: String, refusal: RedisError? = nil) {
+    /// The present connection, or the attempt to make one, has come to its end.
+    func lost(reason: String, refusal: RedisError? = nil) {
         guard let loss = machine.lost(reason: "\(configuration.endpoint.address): \(reason)") else { return }
         carryOut(loss, reason: reason, refusal: refusal)
     }

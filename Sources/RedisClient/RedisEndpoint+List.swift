@@ -1,8 +1,9 @@
 extension RedisEndpoint {
-    /// Reads one URL, or several with commas between them: nodes of one cluster.
+    /// Reads one URL, or several with commas between them: nodes of one cluster, or sentinels of one master, which may
+    /// also stand in one URL (`redis+sentinel://a,b,c/name`).
     ///
-    /// - Throws: ``RedisEndpointError`` for the first wrong URL, or the first whose scheme or credentials differ from
-    ///   those of the first URL.
+    /// - Throws: ``RedisEndpointError`` for the first wrong URL, or the first that differs from the first of all in its
+    ///   scheme, its credentials or the name of the master; with sentinels, in the database, too.
     public static func list(urls text: String) throws(RedisEndpointError) -> [RedisEndpoint] {
         var urls: [String] = []
         for part in text.split(separator: ",", omittingEmptySubsequences: false) {
@@ -16,21 +17,25 @@ extension RedisEndpoint {
         }
         var endpoints: [RedisEndpoint] = []
         for url in urls {
-            let endpoint = try RedisEndpoint(url: url)
-            if let first = endpoints.first {
-                guard endpoint.tls == first.tls else {
-                    throw RedisEndpointError(part: .scheme, message: "all URLs must have the same")
-                }
-                guard endpoint.user == first.user, endpoint.password == first.password else {
-                    throw RedisEndpointError(part: .credentials, message: "all URLs must have the same")
-                }
+            let more = try Self.endpoints(url: url)
+            if let first = endpoints.first, let part = more[0].part(otherThanIn: first) {
+                throw RedisEndpointError(part: part, message: "all URLs must have the same")
             }
-            endpoints.append(endpoint)
+            endpoints += more
         }
         return endpoints
     }
 
-    private static func trimming(_ text: Substring) -> String {
+    /// The first part that must be alike in all URLs, and is not.
+    private func part(otherThanIn first: RedisEndpoint) -> RedisEndpointError.Part? {
+        if tls != first.tls || (master == nil) != (first.master == nil) { return .scheme }
+        if user != first.user || password != first.password { return .credentials }
+        if master != first.master { return .name }
+        // Sentinels name one server. Of a cluster's nodes no database is chosen at all.
+        return master != nil && database != first.database ? .database : nil
+    }
+
+    static func trimming(_ text: Substring) -> String {
         var text = text
         while text.first == " " { text.removeFirst() }
         while text.last == " " { text.removeLast() }

@@ -1,11 +1,14 @@
 /// Address and login of a Redis server, as written in a URL. `redis://[user:password@]host[:port][/database]`, or
-/// `rediss://` for the same over TLS.
+/// `rediss://` for the same over TLS; `redis+sentinel://[user:password@]host[:port]/name[/database]`, or
+/// `rediss+sentinel://`, for the master that a sentinel at that address calls so.
 ///
-/// The form is that of the URI schemes `redis` and `rediss` registered with IANA. User and password may be
-/// percent-encoded; an IPv6 address stands in brackets.
+/// The form is that of the URI schemes `redis` and `rediss` registered with IANA; the others are used by many clients.
+/// User and password may be percent-encoded; an IPv6 address stands in brackets.
 public struct RedisEndpoint: Sendable, Hashable {
     /// The port of a URL that names none (Redis' registered port).
     public static let defaultPort = 6379
+    /// The same for sentinels.
+    public static let defaultSentinelPort = 26_379
 
     /// A name or an IP address, without brackets.
     public var host: String
@@ -19,6 +22,9 @@ public struct RedisEndpoint: Sendable, Hashable {
     public var password: String?
     /// The database that SELECT chooses, from 0 on.
     public var database: Int
+    /// The master's name among sentinels. Host and port are then those of a sentinel, and user, password and database
+    /// are for the master. Nil: host and port are those of the server.
+    public var master: String?
 
     public init(
         host: String,
@@ -26,7 +32,8 @@ public struct RedisEndpoint: Sendable, Hashable {
         tls: Bool = false,
         user: String? = nil,
         password: String? = nil,
-        database: Int = 0
+        database: Int = 0,
+        master: String? = nil
     ) {
         self.host = host
         self.port = port
@@ -34,35 +41,51 @@ public struct RedisEndpoint: Sendable, Hashable {
         self.user = user
         self.password = password
         self.database = database
+        self.master = master
     }
 
-    /// Reads a URL.
+    /// Reads a URL with one address.
     ///
     /// - Throws: ``RedisEndpointError``, which names the part that is wrong and never repeats the password.
     public init(url: String) throws(RedisEndpointError) {
-        let (scheme, rest) = try Self.split(url)
+        let endpoints = try Self.endpoints(url: url)
+        guard endpoints.count == 1 else { throw RedisEndpointError(part: .host, message: "one address, not a list") }
+        self = endpoints[0]
+    }
+
+    /// Reads a URL: of one server, or of one sentinel or several with commas between them.
+    static func endpoints(url: String) throws(RedisEndpointError) -> [RedisEndpoint] {
+        let (scheme, rest) = try split(url)
         var remainder = rest[...]
         var user: String?
         var password: String?
         // Credentials first, so that a possible password never ends up in a message about another part.
         if let at = remainder.lastIndex(of: "@") {
-            (user, password) = try Self.parseCredentials(remainder[..<at])
+            (user, password) = try parseCredentials(remainder[..<at])
             remainder = remainder[remainder.index(after: at)...]
         }
-        var database = 0
+        var path = Substring()
         if let slash = remainder.firstIndex(of: "/") {
-            database = try Self.parseDatabase(remainder[remainder.index(after: slash)...])
+            path = remainder[remainder.index(after: slash)...]
             remainder = remainder[..<slash]
         }
-        let (host, port) = try Self.parseAddress(remainder)
-        self.init(
-            host: host,
-            port: port,
-            tls: scheme == "rediss",
-            user: user,
-            password: password,
-            database: database
-        )
+        let isOfSentinels = scheme.hasSuffix(sentinelSuffix)
+        let master = isOfSentinels ? try takeMaster(from: &path) : nil
+        let database = try parseDatabase(path)
+        let addresses = isOfSentinels ? remainder.split(separator: ",", omittingEmptySubsequences: false) : [remainder]
+        return try addresses.map { text throws(RedisEndpointError) in
+            let standard = isOfSentinels ? defaultSentinelPort : defaultPort
+            let (host, port) = try parseAddress(trimming(text)[...], defaultPort: standard)
+            return RedisEndpoint(
+                host: host,
+                port: port,
+                tls: scheme.hasPrefix("rediss"),
+                user: user,
+                password: password,
+                database: database,
+                master: master
+            )
+        }
     }
 
     /// `host:port`, with brackets around an IPv6 address: the server's name in messages.
@@ -75,7 +98,8 @@ extension RedisEndpoint: CustomStringConvertible {
     /// The URL with the password blanked out, fit for a log.
     public var description: String {
         let credentials = password == nil ? "" : "\(user ?? ""):***@"
-        return "\(tls ? "rediss" : "redis")://\(credentials)\(address)/\(database)"
+        let scheme = (tls ? "rediss" : "redis") + (master == nil ? "" : Self.sentinelSuffix)
+        return "\(scheme)://\(credentials)\(address)/\(master.map { $0 + "/" } ?? "")\(database)"
     }
 }
 
@@ -87,6 +111,8 @@ public struct RedisEndpointError: Error, Sendable, Equatable, CustomStringConver
         case credentials
         case host
         case port
+        /// That of the master, among sentinels.
+        case name
         case database
         case query
     }
@@ -99,9 +125,12 @@ public struct RedisEndpointError: Error, Sendable, Equatable, CustomStringConver
 }
 
 extension RedisEndpoint {
+    private static let sentinelSuffix = "+sentinel"
+    private static let schemes = ["redis", "rediss", "redis" + sentinelSuffix, "rediss" + sentinelSuffix]
+
     private static func split(_ url: String) throws(RedisEndpointError) -> (scheme: String, rest: Substring) {
         var rest = url[...]
-        for scheme in ["redis", "rediss"] where rest.lowercased().hasPrefix(scheme + "://") {
+        for scheme in schemes where rest.lowercased().hasPrefix(scheme + "://") {
             rest = rest.dropFirst(scheme.count + 3)
             if let mark = rest.firstIndex(where: { $0 == "?" || $0 == "#" }) {
                 throw RedisEndpointError(
@@ -111,7 +140,23 @@ extension RedisEndpoint {
             }
             return (scheme, rest)
         }
-        throw RedisEndpointError(part: .scheme, message: "must be redis:// or rediss://")
+        let allowed = schemes.map { $0 + "://" }.joined(separator: ", ")
+        throw RedisEndpointError(part: .scheme, message: "must be one of \(allowed)")
+    }
+
+    /// Takes the first part of what stands behind the addresses: a name as in Redis' `sentinel.conf`, "sentinel
+    /// monitor".
+    private static func takeMaster(from path: inout Substring) throws(RedisEndpointError) -> String {
+        let name = path.prefix { $0 != "/" }
+        path = path.dropFirst(name.count + 1)
+        guard !name.isEmpty, name.utf8.allSatisfy(isHostByte) else {
+            throw RedisEndpointError(
+                part: .name,
+                message: "behind the addresses of sentinels stands /name, as in their \"sentinel monitor name …\": "
+                    + "letters, digits, dots, - and _"
+            )
+        }
+        return String(name)
     }
 
     private static func parseDatabase(_ text: Substring) throws(RedisEndpointError) -> Int {
@@ -151,7 +196,10 @@ extension RedisEndpoint {
         return (user.isEmpty ? nil : user, password)
     }
 
-    private static func parseAddress(_ text: Substring) throws(RedisEndpointError) -> (host: String, port: Int) {
+    private static func parseAddress(
+        _ text: Substring,
+        defaultPort: Int
+    ) throws(RedisEndpointError) -> (host: String, port: Int) {
         if text.contains(",") {
             throw RedisEndpointError(part: .host, message: "one address, not a list")
         }
@@ -163,7 +211,7 @@ extension RedisEndpoint {
             guard host.contains(":"), host.utf8.allSatisfy({ isHexDigit($0) || $0 == 0x3A || $0 == 0x2E }) else {
                 throw RedisEndpointError(part: .host, message: "has no IPv6 address between its brackets")
             }
-            return (String(host), try parsePort(text[text.index(after: end)...]))
+            return (String(host), try parsePort(text[text.index(after: end)...], defaultPort))
         }
         let colon = text.firstIndex(of: ":") ?? text.endIndex
         let host = text[..<colon]
@@ -171,11 +219,11 @@ extension RedisEndpoint {
         guard host.utf8.allSatisfy(isHostByte) else {
             throw RedisEndpointError(part: .host, message: "holds a character that is no part of a host name")
         }
-        return (String(host), try parsePort(text[colon...]))
+        return (String(host), try parsePort(text[colon...], defaultPort))
     }
 
     /// `text` is empty, or begins with the colon.
-    private static func parsePort(_ text: Substring) throws(RedisEndpointError) -> Int {
+    private static func parsePort(_ text: Substring, _ defaultPort: Int) throws(RedisEndpointError) -> Int {
         if text.isEmpty { return defaultPort }
         guard text.hasPrefix(":"), let port = decimal(text.dropFirst()), (1...65535).contains(port) else {
             // Not repeated: in `redis://user:password`, its host forgotten, this is the password.

@@ -28,7 +28,7 @@ struct RedisConnectionTests {
         let server = try RedisServerProcess()
         let flushes = Counter()
         let client = try await TestClient(port: server.port) {
-            $0.configureChannel = { channel in
+            $0.configureChannel = { channel, _ in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandler(FlushCounter(flushes))
                 }

@@ -17,6 +17,21 @@ struct RedisEndpointListTests {
         )
     }
 
+    @Test("Sentinels of a master stand in one URL, or in one each; the master's login and database are those of all")
+    func sentinels() throws {
+        func expected(_ addresses: (String, Int)...) -> [RedisEndpoint] {
+            addresses.map { RedisEndpoint(host: $0, port: $1, password: "p,w", database: 2, master: "news") }
+        }
+        #expect(
+            try RedisEndpoint.list(urls: "redis+sentinel://:p,w@a:1, b ,[::1]:3/news/2")
+                == expected(("a", 1), ("b", 26_379), ("::1", 3))
+        )
+        #expect(
+            try RedisEndpoint.list(urls: "redis+sentinel://:p,w@a:1/news/2, redis+sentinel://:p,w@b,c/news/2")
+                == expected(("a", 1), ("b", 26_379), ("c", 26_379))
+        )
+    }
+
     @Test(
         "All have one scheme and the same credentials, and each is whole",
         arguments: [
@@ -24,6 +39,11 @@ struct RedisEndpointListTests {
             ("redis://:x@a,redis://b", .credentials),
             ("redis://u:x@a,redis://v:x@b", .credentials),
             ("redis://a:1,redis://b:x", .port),
+            ("redis://a,redis+sentinel://b/news", .scheme),
+            ("redis+sentinel://a/news,rediss+sentinel://b/news", .scheme),
+            ("redis+sentinel://a/news,redis+sentinel://b/chat", .name),
+            ("redis+sentinel://a/news/1,redis+sentinel://b/news/2", .database),
+            ("redis+sentinel://a,/news", .host),
             ("", .scheme),
         ]
     )

@@ -21,6 +21,19 @@ struct RedisEndpointTests {
             ("redis://:p@ss@h", RedisEndpoint(host: "h", password: "p@ss")),
             ("redis://:a:b@h", RedisEndpoint(host: "h", password: "a:b")),
             ("redis://:%C3%BC@h", RedisEndpoint(host: "h", password: "ü")),
+            ("redis+sentinel://h/news", RedisEndpoint(host: "h", port: 26_379, master: "news")),
+            (
+                "REDISS+Sentinel://ann:secret@[::1]:7/my_master-1.x/2",
+                RedisEndpoint(
+                    host: "::1",
+                    port: 7,
+                    tls: true,
+                    user: "ann",
+                    password: "secret",
+                    database: 2,
+                    master: "my_master-1.x"
+                )
+            ),
         ]
     )
     func reads(url: String, expected: RedisEndpoint) throws {
@@ -58,6 +71,16 @@ struct RedisEndpointTests {
             ("redis://:%4@h", .credentials),
             ("redis://:%ff@h", .credentials),
             ("redis://:a/b@h", .credentials),
+            ("sentinel://h/news", .scheme),
+            ("redis+sentinel://h", .name),
+            ("redis+sentinel://h/", .name),
+            ("redis+sentinel://h//1", .name),
+            ("redis+sentinel://h/a b", .name),
+            ("redis+sentinel:///news", .host),
+            ("redis+sentinel://a,b/news", .host),
+            ("redis+sentinel://h:x/news", .port),
+            ("redis+sentinel://h/news/x", .database),
+            ("redis+sentinel://h/news?db=1", .query),
         ]
     )
     func refuses(url: String, part: RedisEndpointError.Part) {
@@ -72,6 +95,8 @@ struct RedisEndpointTests {
             "redis://user:hunter2", "redis://user:hunter2@", "redis://user:hunter2@h:x", "redis://user:hunter2@h/x",
             "redis://:hunter2/@h", "redis://:hunter2?@h", "redis://hunter2$@h", "redis://hunter2$",
             "redis://:hunter2%@h", "redis://[hunter2", "redis://user:hunter2@h", "hunter2",
+            "redis+sentinel://user:hunter2", "redis+sentinel://user:hunter2@h/news", "redis+sentinel://h/hunter2$",
+            "redis+sentinel://user:hunter2@h/news/x", "redis+sentinel://user:hunter2/news",
             "redis://user:pass/hunter2", "redis://user:6379/hunter2", "redis://h/hunter2", "redis://[hunter2]",
         ]
     )
@@ -81,6 +106,15 @@ struct RedisEndpointTests {
         } catch {
             #expect(!error.description.contains("hunter2"))
         }
+    }
+
+    @Test("The description of an endpoint is a URL that gives the same one, but for the password")
+    func description() throws {
+        for url in ["redis://h:1/2", "rediss://[::1]:6379/0", "redis+sentinel://h:26379/news/0"] {
+            #expect(try RedisEndpoint(url: url).description == url)
+        }
+        let endpoint = try RedisEndpoint(url: "rediss+sentinel://ann:secret@h/news")
+        #expect(endpoint.description == "rediss+sentinel://ann:***@h:26379/news/0")
     }
 
     @Test("An address puts brackets around IPv6 only")

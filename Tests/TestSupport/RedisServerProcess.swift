@@ -23,7 +23,34 @@ public final class RedisServerProcess: RedisCommandLine {
     /// - Parameters:
     ///   - port: nil picks a free one; after a kill, the old one makes it a restart.
     ///   - tls: for a server that is to be had over TLS only.
-    public init(port: Int? = nil, arguments: [String] = [], tls: RedisTLSFiles? = nil) throws {
+    public convenience init(port: Int? = nil, arguments: [String] = [], tls: RedisTLSFiles? = nil) throws {
+        try self.init(port: port, tls: tls, until: "Ready to accept connections") { _ in
+            ["--save", "", "--appendonly", "no"] + arguments
+        }
+    }
+
+    /// Starts a sentinel and returns when it runs.
+    ///
+    /// - Parameters:
+    ///   - settings: lines of its file, in which it keeps what it learns.
+    ///   - tls: for a sentinel that is to be had over TLS only, and speaks it with servers and other sentinels.
+    public convenience init(sentinel settings: [String], tls: RedisTLSFiles? = nil) throws {
+        try self.init(port: nil, tls: tls, until: "+monitor master") { directory in
+            let file = "\(directory)/sentinel.conf"
+            try settings.joined(separator: "\n").write(toFile: file, atomically: false, encoding: .utf8)
+            return [file, "--sentinel"]
+        }
+    }
+
+    /// - Parameters:
+    ///   - marker: in the line that says that it is ready.
+    ///   - words: behind the program's name, for a directory of its own.
+    private init(
+        port: Int?,
+        tls: RedisTLSFiles?,
+        until marker: String,
+        _ words: (_ directory: String) throws -> [String]
+    ) throws {
         self.tls = tls
         var problem = ""
         // A port that was free may be taken by the time the server binds it.
@@ -31,12 +58,11 @@ public final class RedisServerProcess: RedisCommandLine {
             let candidate = try port ?? freePort()
             let directory = try makeDirectory()
             let process = try start(
-                [
-                    "redis-server", "--bind", "127.0.0.1", "--port", "\(candidate)", "--save", "", "--appendonly", "no",
-                    "--dir", directory,
-                ] + arguments + (tls?.serverArguments(port: candidate) ?? [])
+                ["redis-server"] + words(directory)
+                    + ["--bind", "127.0.0.1", "--port", "\(candidate)", "--dir", directory]
+                    + (tls?.serverArguments(port: candidate) ?? [])
             )
-            let log = read(process, until: "Ready to accept connections")
+            let log = read(process, until: marker)
             if log.ready {
                 self.port = candidate
                 self.process = process

@@ -1,0 +1,41 @@
+import NIOCore
+import NIOPosix
+import SocketErrors
+
+extension RedisConnection {
+    /// Connects to the server, or to the one that the sentinels name at this moment.
+    func connect() {
+        guard let inquiry else { return dial() }
+        inquiry.ask { [self] result in
+            switch result {
+            case .success(let server):
+                configuration.endpoint = configuration.endpoint.at(server)
+                dial()
+            case .failure(let silence):
+                lost(reason: silence.reason)
+            }
+        }
+    }
+
+    private func dial() {
+        let connection = NIOLoopBound(self, eventLoop: eventLoop)
+        let endpoint = configuration.endpoint
+        let configureChannel = configuration.configureChannel
+        ClientBootstrap(group: eventLoop)
+            .connectTimeout(configuration.connectTimeout)
+            .channelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .channelOption(.socketOption(.so_keepalive), value: 1)
+            .channelOption(.writeBufferWaterMark, value: .init(low: 256 << 10, high: 1 << 20))
+            .channelInitializer { channel in
+                configureChannel(channel, endpoint).flatMapThrowing {
+                    try channel.pipeline.syncOperations.addHandler(
+                        RedisChannelHandler(connection: connection.value)
+                    )
+                }
+            }
+            .connect(host: endpoint.host, port: endpoint.port)
+            .assumeIsolated()
+            // Success is reported by the channel becoming active.
+            .whenFailure { self.lost(reason: connectionProblem($0)) }
+    }
+}
