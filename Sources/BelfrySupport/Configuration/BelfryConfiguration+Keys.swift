@@ -32,8 +32,9 @@ extension BelfryConfiguration {
         },
         Key("redis.url", \.redis.endpoints, RedisSettings.urlRule, read: readRedisURL) {
             """
-            a server, or nodes of one cluster to begin with: the others are found. Behind the name of a single server \
-            another may [take over](OPERATE.md#fail-over-behind-one-name)
+            a server, nodes of one cluster to begin with (the others are found), or [sentinels](OPERATE.md#sentinel), \
+            which name the server. Behind the name of a single server another may \
+            [take over](OPERATE.md#fail-over-behind-one-name)
             """
         },
         Key("redis.cluster", \.redis.cluster, .choice) {
@@ -43,7 +44,10 @@ extension BelfryConfiguration {
             """
         },
         Key("redis.tls.trust", \.redis.tls.trustFile, .optional(.path), standard: "the system's roots") {
-            "PEM file of the roots in which the servers' chains must end. All keys of `redis.tls` need `rediss://`"
+            """
+            PEM file of the roots in which the servers' chains must end. All keys of `redis.tls` need `rediss://`, or \
+            `rediss+sentinel://`
+            """
         },
         Key("redis.tls.certificate", \.redis.tls.certificateFile, .optional(.path)) {
             "PEM file of the client's certificate"
@@ -53,6 +57,12 @@ extension BelfryConfiguration {
         },
         Key("redis.tls.server-name", \.redis.tls.serverName, .optional(.text), standard: "the host") {
             "the name for which the servers' certificates must be"
+        },
+        Key("redis.sentinel.user", \.redis.sentinel.user, .optional(.text), standard: "the default user") {
+            "logs in at the sentinels. The login in `redis.url` is for the servers alone"
+        },
+        Key("redis.sentinel.password", \.redis.sentinel.password, .optional(.text), read: readSentinelPassword) {
+            "of that user (`requirepass` of the sentinels)"
         },
         Key("redis.command-timeout", \.redis.commandTimeout, .duration(RedisSettings.timeouts)) {
             """

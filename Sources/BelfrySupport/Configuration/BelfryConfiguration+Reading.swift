@@ -101,6 +101,15 @@ extension BelfryConfiguration {
         }
         section.noteValue("url", RedisSettings.urlRule.shown(settings.redis.endpoints), from: url?.origin)
     }
+
+    static func readSentinelPassword(_ section: ConfigurationSection, _ settings: inout BelfryConfiguration) {
+        let password = section.text("password")
+        if let (text, origin) = password {
+            settings.redis.sentinel.password = text.isEmpty ? nil : text
+            if text.isEmpty { section.report("password", origin, found: "\"\"", allowed: "a text that is not empty") }
+        }
+        section.noteValue("password", nil, from: password?.origin, isSecret: password != nil)
+    }
 }
 
 extension RecordKey {
@@ -167,15 +176,25 @@ extension RedisSettings {
     static let urlRule = ValueRule<[RedisEndpoint]>(
         form: .text(
             rule: "redis://[user:password@]host[:port][/db], or rediss:// for TLS; several, comma-separated: "
-                + "nodes of a cluster, all with the same scheme, user and password",
-            pattern: #"^\s*rediss?://"#
+                + "nodes of a cluster, all with the same scheme, user and password; "
+                + "redis+sentinel://[user:password@]host[:port],host[:port]/name[/db], or rediss+sentinel://: "
+                + "sentinels of the master of that name",
+            pattern: #"^\s*rediss?(\+sentinel)?://"#
         ),
         shown: { $0.map(\.description).joined(separator: ", ") },
         parse: { try? RedisEndpoint.list(urls: $0) }
     )
 
     fileprivate func check(_ section: ConfigurationSection) {
-        let isCluster = cluster == .yes || endpoints.count > 1
+        let isOfSentinels = endpoint.master != nil
+        if isOfSentinels, cluster == .yes {
+            section.refuse(
+                "cluster",
+                found: "true beside sentinels",
+                allowed: "auto or false: sentinels name a single server"
+            )
+        }
+        let isCluster = !isOfSentinels && (cluster == .yes || endpoints.count > 1)
         if isCluster, let endpoint = endpoints.first(where: { $0.database != 0 }) {
             section.refuse(
                 "url",
@@ -183,7 +202,7 @@ extension RedisSettings {
                 allowed: "database 0: a cluster has no other"
             )
         }
-        if cluster == .no, endpoints.count > 1 {
+        if cluster == .no, isCluster {
             section.refuse(
                 "cluster",
                 found: "false beside \(endpoints.count) URLs",
@@ -203,10 +222,30 @@ extension RedisSettings {
             inside.refuse(
                 inside.names.first ?? "trust",
                 found: "a setting for TLS",
-                allowed: "only with a URL that begins with rediss://"
+                allowed: "only with a URL that begins with rediss:// or rediss+sentinel://"
             )
         }
         inside.reportUnknownKeys()
+        sentinel.check(section.section("sentinel"), isOfSentinels: isOfSentinels)
+    }
+}
+
+extension RedisSentinelSettings {
+    fileprivate func check(_ section: ConfigurationSection, isOfSentinels: Bool) {
+        if !isOfSentinels, self != RedisSentinelSettings() {
+            section.refuse(
+                password == nil ? "user" : "password",
+                found: "a login for sentinels",
+                allowed: "only with a URL that begins with redis+sentinel:// or rediss+sentinel://"
+            )
+        } else if user != nil, password == nil {
+            section.refuse(
+                "user",
+                found: "a user without redis.sentinel.password",
+                allowed: "both, or a password alone for the default user"
+            )
+        }
+        section.reportUnknownKeys()
     }
 }
 

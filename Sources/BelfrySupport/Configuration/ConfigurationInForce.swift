@@ -112,6 +112,7 @@ extension BelfryConfiguration {
             let name = String(key.dropFirst(environments.count).dropLast(".proxy".count))
             return environment(named: name)?.proxy != other.environment(named: name)?.proxy
         }
+        if key == "redis.sentinel.password" { return redis.sentinel.password != other.redis.sentinel.password }
         guard key.hasPrefix(properties) else { return false }
         let name = key.dropFirst(properties.count)
         func value(_ kafka: KafkaSettings) -> String? { kafka.properties.first { $0.name == name }?.value }

@@ -2,13 +2,15 @@ import RedisClient
 
 /// Address of Redis, and the demands on it. The rows of `BelfryConfiguration.serverKeys` explain each setting.
 public struct RedisSettings: Sendable, Equatable {
-    /// Made of `redis.url`, at least one: a server, or nodes of a cluster, which have the same scheme and credentials.
-    /// Their descriptions blank the password out.
+    /// Made of `redis.url`, at least one: a server, nodes of a cluster, which have the same scheme and credentials, or
+    /// sentinels of one master, with its login. Their descriptions blank the password out.
     public var endpoints = [RedisEndpoint(host: "127.0.0.1")]
     /// Tells whether they are nodes of a cluster.
     public var cluster = RedisClusterChoice.auto
-    /// For `rediss://`.
+    /// For `rediss://` and `rediss+sentinel://`.
     public var tls = RedisTLSSettings()
+    /// For `redis+sentinel://` and `rediss+sentinel://`.
+    public var sentinel = RedisSentinelSettings()
     public var commandTimeout = Duration.seconds(10)
     public var connectTimeout = Duration.seconds(5)
     public var durability = RedisDurabilityPolicy.refuse
@@ -20,6 +22,12 @@ public struct RedisSettings: Sendable, Equatable {
     public var endpoint: RedisEndpoint {
         get { endpoints[0] }
         set { endpoints[0] = newValue }
+    }
+
+    /// The addresses, for messages.
+    package var place: String {
+        let addresses = endpoints.map(\.address).joined(separator: ", ")
+        return endpoint.master.map { "\(addresses) (sentinels of \($0))" } ?? addresses
     }
 
     public init() {}
@@ -43,6 +51,16 @@ public struct RedisTLSSettings: Sendable, Equatable {
     public var keyFile: String?
     /// Name in the servers' certificates; nil: the host that is connected to.
     public var serverName: String?
+
+    public init() {}
+}
+
+/// Login for the sentinels themselves, which have users of their own.
+public struct RedisSentinelSettings: Sendable, Equatable {
+    /// Nil: the default user.
+    public var user: String?
+    /// Nil: no login. Never log it.
+    public var password: String?
 
     public init() {}
 }

@@ -147,7 +147,7 @@ public struct ConfigurationTrial: Sendable {
     private func tryRedis() async -> [ConfigurationFinding] {
         if let refusal = refusal(of: "redis.url", ["redis"]) { return [refusal] }
         let settings = configuration.redis
-        let servers = "Redis at \(settings.endpoints.map(\.address).joined(separator: ", "))"
+        let servers = "Redis at \(settings.place)"
         let notice = WaitNotice(servers)
         defer { notice.end() }
         let answer = await Self.blocking { Self.countMasters(settings) }

@@ -37,7 +37,7 @@ package final class TokenLayoutCheck: Sendable {
     ) throws {
         let redis = context.configuration.redis
         servers = try redis.servers(name: "belfry-places")
-        addresses = redis.durability == .warn ? redis.endpoints.map(\.address).joined(separator: ", ") : nil
+        addresses = redis.durability == .warn ? redis.place : nil
         self.patience = patience
         self.interval = interval
         health = context.health

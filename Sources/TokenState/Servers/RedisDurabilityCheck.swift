@@ -20,7 +20,7 @@ package struct RedisDurabilityCheck: Sendable {
     /// - Throws: an error that names the file: a certificate or the trust roots cannot be loaded.
     package init(_ settings: RedisSettings, patience: Duration? = nil, logger: Logger) throws {
         servers = try settings.servers(name: "belfry-check")
-        addresses = settings.endpoints.map(\.address).joined(separator: ", ")
+        addresses = settings.place
         policy = settings.durability
         self.patience = patience
         self.logger = logger

@@ -6,23 +6,56 @@ import RedisClient
 import TLSTransport
 
 extension RedisSettings {
-    /// The configuration of a role's connections. To a single server or a cluster, as configured or detected.
+    /// The configuration of a role's connections. To a single server, which sentinels may name, or a cluster, as
+    /// configured or detected.
     ///
     /// - Parameter name: the name shown by the servers' CLIENT LIST.
     /// - Throws: an error that names the file: a certificate or the trust roots cannot be loaded.
     package func servers(name: String) throws -> RedisCluster.Configuration {
         let context = endpoint.tls ? try tls.context() : nil
         let settings = self
+        let sentinels = sentinels(name: name, context)
         var configuration = RedisCluster.Configuration(seeds: endpoints) { endpoint in
-            settings.connection(to: endpoint, name: name, context)
+            var connection = settings.connection(to: endpoint, name: name, context)
+            if let sentinels {
+                connection.sentinels = sentinels
+                // A master is looked for as often as the masters of a cluster.
+                connection.delay = RedisCluster.refreshDelay
+            }
+            return connection
         }
         configuration.kind =
             switch cluster {
+            case .auto where sentinels != nil: .single
             case .auto: endpoints.count > 1 ? .cluster : .detect
             case .yes: .cluster
             case .no: .single
             }
         return configuration
+    }
+
+    /// The longest wait for a sentinel: for the connection, and again for its answer. One that stood on the host of the
+    /// lost master holds up each search that begins with it.
+    private static let sentinelPatience = Duration.seconds(1)
+
+    /// Nil: the URL names no sentinels.
+    private func sentinels(name: String, _ context: TLSContext?) -> RedisSentinels? {
+        guard let master = endpoint.master else { return nil }
+        let patience = TimeAmount(min(connectTimeout, Self.sentinelPatience))
+        let connections = endpoints.map { address in
+            let endpoint = RedisEndpoint(
+                host: address.host,
+                port: address.port,
+                tls: address.tls,
+                user: sentinel.user,
+                password: sentinel.password
+            )
+            var configuration = connection(to: endpoint, name: name, context)
+            configuration.connectTimeout = patience
+            configuration.commandTimeout = patience
+            return configuration
+        }
+        return RedisSentinels(master: master, connections: connections)
     }
 
     private func connection(
@@ -35,10 +68,11 @@ extension RedisSettings {
         configuration.commandTimeout = TimeAmount(commandTimeout)
         configuration.connectTimeout = TimeAmount(connectTimeout)
         if let context {
-            let serverName = tls.serverName ?? endpoint.host
-            configuration.configureChannel = { channel in
+            let serverName = tls.serverName
+            configuration.configureChannel = { channel, endpoint in
                 channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(TLSHandler(context: context, serverName: serverName))
+                    let handler = TLSHandler(context: context, serverName: serverName ?? endpoint.host)
+                    try channel.pipeline.syncOperations.addHandler(handler)
                 }
             }
         }

@@ -32,7 +32,7 @@ public final class TokenInspector {
     /// - Throws: the system's trust roots cannot be loaded.
     public init(_ settings: RedisSettings) throws {
         let configuration = try settings.servers(name: "belfry-inspector")
-        servers = "Redis at \(settings.endpoints.map(\.address).joined(separator: ", "))"
+        servers = "Redis at \(settings.place)"
         // A thread that cannot be ended is not started before what can fail.
         group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let eventLoop = group.next()

@@ -79,8 +79,8 @@ import Testing
 
     /// Keys that cannot change alone: others would be wrong, or they are.
     private static let tiedKeys: Set = [
-        "keys.directory", "redis.url", "environments.h.transport", "environments.h.payload-limit",
-        "environments.e.channels",
+        "keys.directory", "redis.url", "redis.sentinel.user", "redis.sentinel.password", "environments.h.transport",
+        "environments.h.payload-limit", "environments.e.channels",
     ]
 
     /// A key as the document writes it.
@@ -213,6 +213,10 @@ import Testing
             ("kafka: {properties: {sasl.password: sesame}}", "kafka: {properties: {sasl.password: hush}}"),
             ("kafka: {properties: {sasl.password: sesame}}", ""),
             ("redis: {url: 'redis://me:sesame@cache'}", "redis: {url: 'redis://me:hush@cache'}"),
+            (
+                "redis: {url: 'redis+sentinel://a/news', sentinel: {password: sesame}}",
+                "redis: {url: 'redis+sentinel://a/news', sentinel: {password: hush}}"
+            ),
         ]
     )
     func secrets(old: String, new: String) throws {

@@ -5,7 +5,9 @@ import Testing
 
 private let redisURLRule =
     "allowed: redis://[user:password@]host[:port][/db], or rediss:// for TLS; several, comma-separated: "
-    + "nodes of a cluster, all with the same scheme, user and password"
+    + "nodes of a cluster, all with the same scheme, user and password; "
+    + "redis+sentinel://[user:password@]host[:port],host[:port]/name[/db], or rediss+sentinel://: "
+    + "sentinels of the master of that name"
 
 @Suite("Configuration that is wrong")
 struct ConfigurationProblemTests {
@@ -89,8 +91,8 @@ struct ConfigurationProblemTests {
             ),
             (
                 "redis: {url: http://localhost}",
-                "redis.url: found a URL that is wrong in its scheme: must be redis:// or rediss://; "
-                    + redisURLRule
+                "redis.url: found a URL that is wrong in its scheme: must be one of redis://, rediss://, "
+                    + "redis+sentinel://, rediss+sentinel://; " + redisURLRule
             ),
             (
                 "redis: {url: 'redis://a,rediss://b'}",
@@ -116,7 +118,8 @@ struct ConfigurationProblemTests {
             ),
             (
                 "redis: {tls: {trust: ca.pem}}",
-                "redis.tls.trust: found a setting for TLS; allowed: only with a URL that begins with rediss://"
+                "redis.tls.trust: found a setting for TLS; "
+                    + "allowed: only with a URL that begins with rediss:// or rediss+sentinel://"
             ),
             ("redis: {durability: hope}", "redis.durability: found \"hope\"; allowed: warn, refuse"),
             (
@@ -340,6 +343,7 @@ struct ConfigurationProblemTests {
         let cases = [
             "redis: {url: 'redis://u:hunter2@host:x'}", "redis: {url: ['redis://u:hunter2@host']}",
             "redis: {url: 'redis://hunter2'}\nworker: {shards: 0}",
+            "redis: {url: 'redis+sentinel://u:hunter2@a,b'}", "redis: {sentinel: {password: hunter2}}",
             "kafka: {properties: {sasl.password: [hunter2]}}",
         ]
         for yaml in cases {

@@ -114,6 +114,33 @@ import TokenState
         }
     }
 
+    @Test("Over TLS, sentinels with a login of their own name the master, which has another one")
+    func sentinels() async throws {
+        try await withPKI { pki in
+            let tls = RedisTLSFiles(
+                authority: pki.authorityFile,
+                server: pki.serverFile,
+                client: pki.pemFile(bundleID: "com.example")
+            )
+            let servers = try RedisSentinelProcesses(
+                arguments: ["--user", "ann", "on", ">secret", "~t2:*", "+@all"],
+                password: "watch",
+                tls: tls
+            )
+            let addresses = servers.sentinels.map { "127.0.0.1:\($0.port)" }.joined(separator: ",")
+            let url = "rediss+sentinel://ann:secret@\(addresses)/\(RedisSentinelProcesses.master)/3"
+            var settings = try settings(url, pki)
+            #expect(try await set("t2:a", settings).contains("NOAUTH"))
+            settings.sentinel.password = "watch"
+            #expect(try await set("t2:a", settings) == "OK")
+            #expect(try servers.first.command("-n", "3", "GET", "t2:a").contains("x"))
+            let inspector = try TokenInspector(settings)
+            defer { inspector.close() }
+            #expect(inspector.servers.contains("(sentinels of \(RedisSentinelProcesses.master))"))
+            #expect(try inspector.countMasters() == 1)
+        }
+    }
+
     @Test("A certificate and its key may lie in files of their own; what is missing is named")
     func files() async throws {
         try await withPKI { pki in
