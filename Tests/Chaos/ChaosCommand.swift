@@ -30,8 +30,13 @@ struct ChaosCommand: AsyncParsableCommand {
     @Option(help: "How groups share out partitions: \(ChaosOptions.Assignment.allCases.map(\.rawValue)).")
     var assignment = ChaosOptions.Assignment.range
 
-    @Option(help: "The token state's servers: \(ChaosOptions.Redis.allCases.map(\.rawValue)).")
-    var redis = ChaosOptions.Redis.cluster
+    @Option(
+        help: """
+            The token state's servers: \(ChaosOptions.Redis.allCases.map(\.rawValue)). Default: cluster, with \
+            --transport http2 sentinel.
+            """
+    )
+    var redis: ChaosOptions.Redis?
 
     @Flag(help: "Faults, too, that keep a gateway silent beyond the window: what is presumed may then be wrong.")
     var withhold = false
@@ -101,7 +106,7 @@ struct ChaosCommand: AsyncParsableCommand {
         options.seconds = seconds
         options.rate = rate
         options.assignment = assignment
-        options.redis = redis
+        options.redis = redis ?? .standard(with: transport)
         options.isWithholding = withhold
         options.isBusy = busy
         options.isSoak = soak

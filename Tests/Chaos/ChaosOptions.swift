@@ -14,8 +14,18 @@ struct ChaosOptions: Sendable {
     enum Redis: String, CaseIterable, Sendable {
         /// Three masters with a replica each: replicas take over, and slots move.
         case cluster
+        /// A master with a replica, which takes over when three sentinels say so.
+        case sentinel
         /// One server.
         case single
+
+        /// Unless told otherwise. Both transports together see both ways in which a replica takes over.
+        static func standard(with transport: PipelineTransport) -> Self {
+            switch transport {
+            case .binary: .cluster
+            case .http2: .sentinel
+            }
+        }
     }
 
     /// Between workers and sandbox.

@@ -53,7 +53,7 @@ final class ChaosRun {
         do {
             let tokens = try TokenTrial(seed: options.seed, servers: servers, board: board)
             self.tokens = tokens
-            mover = servers.nodes.map { SlotMover(nodes: $0, slots: tokens.movingSlots) }
+            mover = servers.cluster.map { SlotMover(nodes: $0, slots: tokens.movingSlots) }
         } catch {
             servers.stop()
             throw error

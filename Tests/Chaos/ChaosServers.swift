@@ -9,7 +9,7 @@ final class ChaosServers {
     let broker: BrokerServer
     let pipeline: LocalPipeline
     /// Nil: Redis is one server, which the pipeline started.
-    let nodes: RedisNodes?
+    let nodes: (any RedisFailOver)?
 
     /// Of push.requests and push.outcomes.
     static let partitions = 12
@@ -24,15 +24,22 @@ final class ChaosServers {
         park-after: 5s, park-probe-base: 1s, park-probe-cap: 4s}
         """
 
+    /// Nil: Redis is no cluster.
+    var cluster: RedisNodes? { nodes as? RedisNodes }
+
     /// Starts them.
     ///
     /// - Parameter acceptedLog: file in which the sandbox writes what it accepts.
     init(_ options: ChaosOptions, directory: String, acceptedLog: String) throws {
         broker = try BrokerServer(directory: directory)
-        var nodes: RedisNodes?
+        var nodes: (any RedisFailOver)?
         do {
             try Self.makeTopics(brokers: broker.address)
-            if options.redis == .cluster { nodes = try RedisNodes(directory: directory) }
+            switch options.redis {
+            case .cluster: nodes = try RedisNodes(directory: directory)
+            case .sentinel: nodes = try WatchedRedis(directory: directory)
+            case .single: break
+            }
             self.nodes = nodes
             var setUp = LocalPipeline.Options()
             setUp.transport = options.transport
@@ -73,7 +80,7 @@ final class ChaosServers {
 
     /// Writes the layout by which tokens lie, for an installation that has none.
     func write(_ layout: TokenLayout) throws {
-        let url = pipeline.redisURL.split(separator: ",").first.map(String.init) ?? ""
+        let url = nodes?.entry ?? pipeline.redisURL
         let words = ["SET", String(decoding: TokenLayout.name, as: UTF8.self), layout.text, "NX"]
         // Of a cluster's servers, the one that has the key.
         let answer = try RedisNode.redisCLI(["-c", "-u", url] + words)

@@ -196,6 +196,17 @@ struct ChaosScheduleTests {
         }
     }
 
+    @Test("A master that sentinels watch over is killed as those of a cluster are, and has no slots")
+    func sentinel() {
+        for seed in Self.seeds {
+            let actions = ChaosSchedule(seed: seed, seconds: 30, redis: .sentinel).events.map(\.action)
+            #expect(actions.contains(.stopBroker) && actions.contains(.killMaster) && actions.contains(.reviveMaster))
+            #expect(!actions.contains(.closeSlot))
+        }
+        #expect(ChaosOptions.Redis.standard(with: .http2) == .sentinel)
+        #expect(ChaosOptions.Redis.standard(with: .binary) == .cluster)
+    }
+
     @Test("One fault is on at a time, and none at the end")
     func faults() {
         each { schedule, _ in

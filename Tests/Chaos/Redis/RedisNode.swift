@@ -2,24 +2,29 @@ import Glibc
 import Synchronization
 import TestSupport
 
-/// A redis-server of the run's own, as durable as the roles demand. It keeps its data while it is stopped or dead.
-/// Its methods block.
+/// A redis-server of the run's own, or a sentinel. It keeps its data while it is stopped or dead. Its methods block.
 final class RedisNode: RedisCommandLine {
     let port: Int
     private let directory: String
     private let arguments: [String]
+    private let file: String?
     private let process = Mutex<ChildProcess?>(nil)
+
+    /// Arguments that make a server as durable as the roles demand.
+    static let durable = ["--save", "", "--appendonly", "yes", "--maxmemory-policy", "noeviction"]
 
     /// Longest time of one command.
     private static let commandSeconds = 10
 
     /// - Parameters:
     ///   - directory: of its own, for its data and its log; exists.
-    ///   - arguments: beside those that make it durable.
-    init(port: Int, directory: String, arguments: [String]) {
+    ///   - arguments: beside those for port, directory and log.
+    ///   - file: its configuration, which it may write itself; exists. Nil: it has none.
+    init(port: Int, directory: String, arguments: [String], file: String? = nil) {
         self.port = port
         self.directory = directory
         self.arguments = arguments
+        self.file = file
     }
 
     /// Starts it, again with the data it had; does not wait until it answers.
@@ -27,11 +32,11 @@ final class RedisNode: RedisCommandLine {
         let server = try ChildProcess(
             "redis-\(port)",
             executable: "/usr/bin/env",
-            arguments: [
-                "redis-server", "--bind", "127.0.0.1", "--port", "\(port)", "--dir", directory,
-                "--logfile", "\(directory)/redis.log", "--save", "", "--appendonly", "yes",
-                "--maxmemory-policy", "noeviction",
-            ] + arguments
+            arguments: ["redis-server"] + [file].compactMap(\.self)
+                + [
+                    "--bind", "127.0.0.1", "--port", "\(port)", "--dir", directory,
+                    "--logfile", "\(directory)/redis.log",
+                ] + arguments
         )
         process.withLock { $0 = server }
     }
@@ -62,6 +67,11 @@ final class RedisNode: RedisCommandLine {
 
     func command(_ words: [String]) throws -> String {
         try Self.redisCLI(["-p", "\(port)"] + words)
+    }
+
+    /// It answers the command with something that contains the text.
+    func says(_ text: String, _ words: String...) -> Bool {
+        (try? command(words))?.contains(text) ?? false
     }
 
     /// Runs redis-cli; returns the text of both its streams.

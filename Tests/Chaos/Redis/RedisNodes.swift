@@ -1,31 +1,28 @@
 import Foundation
-import Glibc
 import TestSupport
 
 /// A Redis Cluster of the run's own: three masters with a replica each, which change places during the run.
 ///
 /// Owned by one thread; its methods block.
-final class RedisNodes {
+final class RedisNodes: RedisFailOver {
     private let nodes: [RedisNode]
-    /// A master whose writes reach no replica any more, and the replica that is going to take its place.
-    private var cut: (master: RedisNode, replica: RedisNode)?
+    var cut: (master: RedisNode, replica: RedisNode)?
 
     private static let masters = 3
     /// After this silence of a master, and a second or two, its replica takes over. Longer than a busy machine keeps
     /// one from answering.
     private static let nodeTimeoutMilliseconds = 2000
-    private static let arguments = [
-        "--cluster-enabled", "yes", "--cluster-node-timeout", "\(nodeTimeoutMilliseconds)",
-        // Otherwise a replica waits for others to share the transfer with.
-        "--repl-diskless-sync-delay", "0",
-        // It takes over however long ago it last heard of its master.
-        "--cluster-replica-validity-factor", "0",
-        // A master that is stopped waits no longer for replicas that are stopped as well.
-        "--shutdown-timeout", "1",
-    ]
-    private static let patience = Duration.seconds(60)
+    private static let arguments =
+        RedisNode.durable + [
+            "--cluster-enabled", "yes", "--cluster-node-timeout", "\(nodeTimeoutMilliseconds)",
+            // Otherwise a replica waits for others to share the transfer with.
+            "--repl-diskless-sync-delay", "0",
+            // It takes over however long ago it last heard of its master.
+            "--cluster-replica-validity-factor", "0",
+            // A master that is stopped waits no longer for replicas that are stopped as well.
+            "--shutdown-timeout", "1",
+        ]
     private static let creationSeconds = 60
-    private static let pollMilliseconds: Int32 = 100
 
     /// Starts it and returns when all slots are served and all replicas are in step.
     ///
@@ -41,7 +38,7 @@ final class RedisNodes {
         self.nodes = nodes
         do {
             for node in nodes { try node.start() }
-            try wait(for: "Redis' answers") { nodes.allSatisfy { Self.says("PONG", $0, "PING") } }
+            try wait(for: "Redis' answers") { nodes.allSatisfy { $0.says("PONG", "PING") } }
             let creation = try RedisNode.redisCLI(
                 ["--cluster", "create"] + nodes.map { "127.0.0.1:\($0.port)" }
                     + ["--cluster-replicas", "1", "--cluster-yes"],
@@ -54,24 +51,22 @@ final class RedisNodes {
         }
     }
 
-    /// URLs of all servers, comma-separated.
     var urls: String { nodes.map { "redis://127.0.0.1:\($0.port)" }.joined(separator: ",") }
 
-    /// Ends all servers. Idempotent.
+    var entry: String { "redis://127.0.0.1:\(nodes[0].port)" }
+
     func end() {
         for node in nodes { node.kill() }
     }
 
     // MARK: Outage
 
-    /// Stops all servers in order.
     func stop() {
         // At once, so that none takes the place of one that is stopped.
         for node in nodes { node.askToStop() }
         for node in nodes { node.stop() }
     }
 
-    /// Starts all servers with the data they had; returns when all slots are served and all replicas are in step.
     func start() throws {
         for node in nodes { try node.start() }
         try waitUntilSettled()
@@ -79,10 +74,7 @@ final class RedisNodes {
 
     // MARK: Fail-over
 
-    /// From now on nothing that a master writes reaches its replica.
-    ///
-    /// - Parameter pick: which master, modulo their number.
-    func cutReplica(_ pick: Int) throws {
+    func pair(_ pick: Int) throws -> (master: RedisNode, replica: RedisNode) {
         try waitUntilSettled()
         let view = try view()
         guard !view.masters.isEmpty else { throw ChaosError("no Redis server serves slots") }
@@ -90,26 +82,11 @@ final class RedisNodes {
         guard let replica = view.replica(of: master) else {
             throw ChaosError("the Redis server at port \(master.port) has no replica")
         }
-        let pair = (master: try node(master.port), replica: try node(replica.port))
-        pair.replica.pause()
-        _ = try pair.master.command("CLIENT", "KILL", "TYPE", "replica")
-        cut = pair
+        return (try node(master.port), try node(replica.port))
     }
 
-    /// Kills the master; the replica, which lacks its last writes, may take over.
-    func killMaster() {
-        cut?.master.kill()
-        cut?.replica.resume()
-    }
-
-    /// Waits until the replica has taken over, and starts the former master, which becomes its replica.
-    func reviveMaster() throws {
-        guard let (master, replica) = cut else { return }
-        cut = nil
-        try wait(for: "the replica at port \(replica.port) to take over") {
-            try view().masters.contains { $0.port == replica.port }
-        }
-        try master.start()
+    func isMaster(_ node: RedisNode) throws -> Bool {
+        try view().masters.contains { $0.port == node.port }
     }
 
     // MARK: Slots
@@ -151,23 +128,10 @@ final class RedisNodes {
         let view = try view()
         guard view.nodes.count == nodes.count, view.masters.count == Self.masters else { return false }
         return view.masters.allSatisfy { view.replica(of: $0) != nil }
-            && nodes.allSatisfy { Self.says("cluster_state:ok", $0, "CLUSTER", "INFO") }
+            && nodes.allSatisfy { $0.says("cluster_state:ok", "CLUSTER", "INFO") }
             && view.nodes.allSatisfy { each in
                 each.master == nil
-                    || nodes.contains { $0.port == each.port && Self.says("link_status:up", $0, "INFO", "replication") }
+                    || nodes.contains { $0.port == each.port && $0.says("link_status:up", "INFO", "replication") }
             }
-    }
-
-    private static func says(_ text: String, _ node: RedisNode, _ words: String...) -> Bool {
-        (try? node.command(words))?.contains(text) ?? false
-    }
-
-    private func wait(for what: String, _ condition: () throws -> Bool) throws {
-        let deadline = ContinuousClock.now + Self.patience
-        while try !condition() {
-            guard ContinuousClock.now < deadline else { throw ChaosError("waited \(Self.patience) for \(what)") }
-            // Nothing tells when servers agree.
-            poll(nil, 0, Self.pollMilliseconds)
-        }
     }
 }

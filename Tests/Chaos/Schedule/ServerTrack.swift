@@ -38,7 +38,7 @@ struct ServerTrack {
     /// - Parameter end: milliseconds.
     init(_ random: SeededGenerator, end: Int, redis: ChaosOptions.Redis) {
         var random = random
-        let round: [Turn] = [.broker, redis == .cluster ? .failOver : .redis, .broker, .redis]
+        let round: [Turn] = [.broker, redis == .single ? .redis : .failOver, .broker, .redis]
         let between = end < Self.shortRun ? Self.betweenOutagesOfShortRun : Self.betweenOutages
         var gapStart = 0
         var time = random.pick(2000...4000)
