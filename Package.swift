@@ -309,8 +309,7 @@ let package = Package(
         .testTarget(
             name: "BenchmarkDriverTests",
             dependencies: [
-                "APNsProtocol", "BelfrySupport", "BenchmarkCommon", "HTTP2Transport", "LocalPipeline", "PushSchemas",
-                "TokenState", "Workbench", "belfry-bench", nioCore, protobuf,
+                "APNsProtocol", "BenchmarkCommon", "PushSchemas", "TokenState", "Workbench", "belfry-bench", protobuf,
             ]
         ),
         .testTarget(

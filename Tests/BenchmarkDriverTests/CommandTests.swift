@@ -1,4 +1,5 @@
 import Testing
+import Workbench
 
 @testable import belfry_bench
 
@@ -22,8 +23,42 @@ struct CommandTests {
         for passage in [IsolationReport.fields.text, ScalingReport.fields.text, "--session-seconds"] {
             #expect(help.contains(passage))
         }
-        let tokens = try TokensReport(tokens: 1, lookups: 1, notifications: 1).line()
-        #expect(try TokensReport.fields.unexplained(inLine: tokens) == [])
+    }
+
+    @Test("Every field of a result stands in the help")
+    func fields() throws {
+        var samples = ContenderSamples()
+        samples.rate.add(1)
+        samples.cpuMicroseconds.add(1)
+        let languages = LanguagesReport(languages: 12, notifications: 500)
+        var sandbox = SandboxReport(devices: 1, notifications: 1)
+        sandbox.beside = samples
+        var worker = WorkerReport(plan: try #require(ScenarioPlan(.fanout)), notifications: 1, instruments: [])
+        for role in ContenderPlan.Role.allCases {
+            worker[role] = ContenderResult(
+                samples: samples,
+                restMilliseconds: 1,
+                residentMiB: 1,
+                allocations: 1,
+                instructions: 1
+            )
+        }
+        (worker.inFlight, worker.heapBytesInFlight, worker.frameBytes) = (1, 1, 1)
+        let results: [(fields: HelpTable, line: String)] = [
+            (HTTP2Report.fields, try HTTP2Report(notifications: 1, connections: 1, streams: 1).line()),
+            (HostileReport.fields, try HostileReport(name: "a", recordBytes: 1).line()),
+            (LanguagesReport.fields, try languages.line()),
+            (LatencyReport.fields, try LatencyReport(rateWanted: 1, seconds: 1, partitions: 1).line()),
+            (RegistrarReport.fields, try RegistrarReport(registrations: 1).line()),
+            (SandboxReport.fields, try sandbox.line()),
+            (TokensReport.fields, try TokensReport(tokens: 1, lookups: 1, notifications: 1).line()),
+            (WorkerReport.fields, try worker.line()),
+            (WorkersReport.fields, try WorkersReport(rateOfEach: 1, seconds: 1, partitions: 1).line()),
+        ]
+        for (fields, line) in results { #expect(try fields.unexplained(inLine: line) == []) }
+        let line = try PublishReport(tokens: 1, languages: languages).line()
+        let unexplained = try PublishReport.fields.unexplained(inLine: line)
+        #expect(LanguagesReport.fields.unexplained(unexplained) == [])
     }
 
     @Test("Without a name the worker is meant")

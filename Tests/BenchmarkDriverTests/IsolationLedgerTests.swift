@@ -80,29 +80,3 @@ struct IsolationLedgerTests {
         #expect(ledger.resumption == 19)
     }
 }
-
-@Suite("What the isolation benchmark puts on the wire")
-struct IsolationWireTests {
-    @Test("A token tells its device and its kind; another length is none of ours")
-    func tokens() {
-        for kind in [TokenKind.good, .invalid, .poison] {
-            var bytes: [UInt8] = []
-            DeviceToken.append(device: 70_000, kind: kind, to: &bytes)
-            #expect(bytes.count == DeviceToken.bytes)
-            let read = bytes.withUnsafeBytes { DeviceToken.read($0) }
-            #expect(read?.device == 70_000)
-            #expect(read?.kind == kind)
-            #expect(bytes.dropLast().withUnsafeBytes { DeviceToken.read($0) } == nil)
-        }
-    }
-
-    @Test("A payload tells its record's number, and another payload tells none", arguments: [0, 9, 1_234_567_890])
-    func payloads(number: UInt32) {
-        var bytes: [UInt8] = []
-        NumberedPayload.append(number, to: &bytes)
-        #expect(bytes.count == NumberedPayload.count)
-        #expect(bytes.withUnsafeBytes { NumberedPayload.read($0) } == number)
-        bytes[bytes.count - 2] = UInt8(ascii: "x")
-        #expect(bytes.withUnsafeBytes { NumberedPayload.read($0) } == nil)
-    }
-}

@@ -1,4 +1,3 @@
-import Foundation
 import Testing
 
 @testable import belfry_bench
@@ -30,39 +29,6 @@ struct ReportTests {
         #expect(samples([1, 10, 100]).medianRatio(to: samples([2, 5, 200])) == 0.5)
         #expect(samples([1, 10]).medianRatio(to: samples([2])) == 0.5)
         #expect(samples([1, 10]).medianRatio(to: samples([0, 5])) == 2)
-    }
-
-    private func configuration(spread: Int? = 1) -> WorkerConfiguration {
-        WorkerConfiguration(
-            brokers: "b:1",
-            redis: "r:1",
-            gatewayPort: 1,
-            trust: "ca.pem",
-            certificates: "certificates",
-            group: "g",
-            spread: spread,
-            shards: 1
-        )
-    }
-
-    @Test("A worker's configuration names the transport only where it is not what all versions have")
-    func transport() {
-        var configuration = configuration()
-        #expect(!configuration.yaml.contains("transport"))
-        configuration.transport = "http2"
-        #expect(configuration.yaml.contains("\n    trust: ca.pem\n    transport: http2\ncertificates:"))
-    }
-
-    @Test("A worker's configuration names spread, outcomes and operations port as they are asked for")
-    func sections() {
-        var configuration = configuration(spread: nil)
-        #expect(configuration.yaml.contains("\noutcomes: failures\n"))
-        #expect(!configuration.yaml.contains("apps:"))
-        #expect(!configuration.yaml.contains("operations:"))
-        configuration.outcomes = "all"
-        configuration.operationsPort = 7
-        #expect(configuration.yaml.contains("\noutcomes: all\n"))
-        #expect(configuration.yaml.contains(#"operations: {listen: "127.0.0.1:7"}"#))
     }
 
     @Test("A result is one line, its fields in the order of their names, a measure with its spread")
