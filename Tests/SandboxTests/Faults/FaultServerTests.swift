@@ -18,27 +18,6 @@ struct FaultServerTests {
         #expect(answer.body.contains("\"faults\":{\(faults)}"), "\(answer.body)")
     }
 
-    @Test("error-response refuses given tokens, names a wrong identifier, and strikes by chance")
-    func errorResponse() async throws {
-        try await RunningSandbox.run { sandbox in
-            let token = Hex.encode(try sandbox.token(4))
-            let tokens = #"{"name":"error-response","topic":"com.example.a","tokens":["\#(token)"],"status":7}"#
-            try await arm(sandbox, tokens)
-            var provider = try await sandbox.connect(to: sandbox.server.ports.gateway)
-            provider.send(try frames(sandbox, 0..<9))
-            #expect(try await provider.end.get().answer == ErrorResponse(status: .invalidPayloadSize, identifier: 5))
-
-            try await arm(sandbox, #"{"seed":5}"#)
-            try await arm(sandbox, #"{"name":"error-response","probability":1,"identifier":"wrong"}"#)
-            provider = try await sandbox.connect(to: sandbox.server.ports.gateway)
-            provider.send(try frames(sandbox, 0..<9))
-            let wrong = ErrorResponse(status: .processingError, identifier: 1 + 1 << 31)
-            #expect(try await provider.end.get().answer == wrong)
-            #expect(try await sandbox.stats()["accepted"] == .integer(4))
-            try await struck(sandbox, #""error-response":2"#)
-        }
-    }
-
     @Test("reset-after shows the provider a reset and no packet")
     func resetAfter() async throws {
         try await RunningSandbox.run { sandbox in
@@ -68,38 +47,6 @@ struct FaultServerTests {
             #expect(end.error == nil)
             #expect(try await sandbox.stats()["accepted"] == .integer(3))
             try await struck(sandbox, #""silence-after":1"#)
-        }
-    }
-
-    @Test("sentinel-silence answers no sentinel; the connection ends when the provider closes")
-    func sentinelSilence() async throws {
-        try await RunningSandbox.run { sandbox in
-            try await arm(sandbox, #"{"name":"sentinel-silence"}"#)
-            let provider = try await sandbox.connect(to: sandbox.server.ports.gateway)
-            provider.send(try frames(sandbox, 0..<3) + Frame.sentinel(identifier: 4) + (try frames(sandbox, 4..<6)))
-            try await sandbox.wait(for: #""discarded":2"#)
-            #expect(provider.channel.isActive)
-            provider.closeOutput()
-            let end = try await provider.end.get()
-            #expect(end.bytes.isEmpty)
-            #expect(end.error == nil)
-            try await struck(sandbox, #""sentinel-silence":1"#)
-        }
-    }
-
-    @Test("stall-after accepts exactly so many until it is cleared, then all of them")
-    func stallAfter() async throws {
-        try await RunningSandbox.run { sandbox in
-            try await arm(sandbox, #"{"name":"stall-after","count":3,"times":1}"#)
-            let provider = try await sandbox.connect(to: sandbox.server.ports.gateway)
-            provider.send(try frames(sandbox, 0..<500))
-            try await sandbox.wait(for: #""stall-after":1"#)
-            provider.send(Frame.sentinel(identifier: 501))
-            #expect(try await sandbox.stats()["accepted"] == .integer(3))
-            try await arm(sandbox, #"{"clear":"stall-after"}"#)
-            let end = try await provider.end.get()
-            #expect(end.answer == ErrorResponse(status: .missingDeviceToken, identifier: 501))
-            #expect(try await sandbox.stats()["accepted"] == .integer(500))
         }
     }
 

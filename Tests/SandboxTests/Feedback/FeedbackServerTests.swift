@@ -85,19 +85,6 @@ struct FeedbackServerTests {
             #expect(answer.body.contains("\"field\":\"\(field)\""))
         }
     }
-
-    @Test("An app that is installed again is delivered to under the same token")
-    func reinstalled() async throws {
-        try await RunningSandbox.run { sandbox in
-            for state in ["uninstalled", "reinstalled"] {
-                let change = #"{"topic":"com.example.a","first":3,"count":1,"state":"\#(state)"}"#
-                #expect(try await sandbox.control("POST", "/devices", change).status == 200)
-                try await send(sandbox, 3..<4)
-            }
-            #expect(try await sandbox.stats()["feedback"] == .integer(1))
-            #expect(try await sandbox.stats()["delivered"] == .integer(1))
-        }
-    }
 }
 
 extension RunningSandbox {

@@ -47,16 +47,6 @@ struct GatewayServerTests {
         }
     }
 
-    @Test("A token of another topic has status 8")
-    func foreignTopic() async throws {
-        try await RunningSandbox.run { sandbox in
-            let provider = try await sandbox.connect(to: sandbox.server.ports.gateway, topic: "com.example.b")
-            provider.send(Frame.command2(identifier: 7, token: try sandbox.token(0, topic: "com.example.a")))
-            let end = try await provider.end.get()
-            #expect(end.answer == ErrorResponse(status: .invalidToken, identifier: 7))
-        }
-    }
-
     @Test("The answer arrives though megabytes follow the notification it names")
     func answerSurvivesBacklog() async throws {
         try await RunningSandbox.run(threads: 2) { sandbox in
@@ -105,28 +95,6 @@ struct GatewayServerTests {
             #expect(end.bytes.isEmpty)
             #expect(end.error == nil)
             #expect(try await sandbox.stats()["accepted"] == .integer(5))
-        }
-    }
-
-    @Test("close-after and shutdown-after strike over the wire, for the topic they are for")
-    func faults() async throws {
-        try await RunningSandbox.run { sandbox in
-            let close = #"{"name":"close-after","count":3,"topic":"com.example.a","times":1}"#
-            #expect(try await sandbox.control("POST", "/faults", close).status == 200)
-            let closed = try await sandbox.connect(to: sandbox.server.ports.gateway)
-            closed.send(try frames(sandbox, 0..<10))
-            let closedEnd = try await closed.end.get()
-            #expect(closedEnd.bytes.isEmpty)
-            #expect(closedEnd.error == nil)
-
-            let shutdown = #"{"name":"shutdown-after","count":4,"topic":"com.example.a"}"#
-            #expect(try await sandbox.control("POST", "/faults", shutdown).status == 200)
-            let stopped = try await sandbox.connect(to: sandbox.server.ports.gateway)
-            stopped.send(try frames(sandbox, 0..<10))
-            #expect(try await stopped.end.get().answer == ErrorResponse(status: .shutdown, identifier: 4))
-
-            let answer = try await sandbox.control("GET", "/stats")
-            #expect(answer.body.contains(#""faults":{"close-after":1,"shutdown-after":1}"#))
         }
     }
 
