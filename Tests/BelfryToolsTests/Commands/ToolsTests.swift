@@ -216,26 +216,6 @@ struct OrderTests {
         #expect(faults(order).map { $0.hasPrefix("payload-invalid: ") } == [true])
     }
 
-    @Test("The payload limit is the environment's")
-    func payloadLimit() throws {
-        let text = String(repeating: "x", count: 256 - #"{"aps":{"alert":""}}"#.utf8.count)
-        #expect(faults(order(payload: #"{"aps":{"alert":"\#(text)"}}"#)).isEmpty)
-        var long = order(payload: #"{"aps":{"alert":"\#(text)x"}}"#)
-        #expect(faults(long).count == 1)
-        long.payloadRule = .limit(bytes: 2048)
-        #expect(faults(long).isEmpty)
-    }
-
-    @Test("Over HTTP/2 the payload limit is that of the push type")
-    func payloadOfPushType() throws {
-        let text = String(repeating: "x", count: 4097 - #"{"aps":{"alert":""}}"#.utf8.count)
-        var order = order(payload: #"{"aps":{"alert":"\#(text)"}}"#)
-        order.payloadRule = .byPushType
-        #expect(faults(order).count == 1)
-        order.pushType = "voip"
-        #expect(faults(order).isEmpty)
-    }
-
     @Test(
         "A priority is one that the transport and the push type allow, where they are known",
         arguments: [
@@ -259,21 +239,6 @@ struct OrderTests {
         }
         order.priority = nil
         #expect(faults(order).isEmpty)
-    }
-
-    @Test("A push type that is none, and a collapse id that no header can carry, are mistakes")
-    func fieldsOfHTTP2() throws {
-        var order = order()
-        order.pushType = "Alert"
-        order.collapseID = String(repeating: "x", count: 65)
-        let found = faults(order)
-        #expect(found.count == 2, "\(found)")
-        #expect(found[0].hasPrefix("push-type-invalid: 'push_type' is 'Alert'; allowed: alert, background, voip, "))
-        #expect(found[1].hasPrefix("collapse-id-invalid: 'collapse_id' has 65 bytes and cannot be a header's value; "))
-        order.pushType = "alert"
-        order.collapseID = "score"
-        let template = try order.checked().template
-        #expect(template.pushType == "alert" && template.collapseID == "score")
     }
 
     @Test("What a registrar would refuse, cut or leave out of a registration is told before anything is published")
@@ -334,15 +299,6 @@ struct OrderTests {
                 "collapse-id-invalid: 'collapse_id' is set beside 'channel'; a broadcast has none",
             ]
         )
-    }
-
-    @Test("Over the binary interface push type and collapse id mean nothing, whatever they say")
-    func fieldsWithoutMeaning() {
-        var order = order()
-        order.transport = .binary
-        order.pushType = "nonsense"
-        order.collapseID = " x"
-        #expect(faults(order).isEmpty)
     }
 
     @Test("Bytes that are no text are no payload, in either form", arguments: RecordFormat.allCases)

@@ -78,13 +78,6 @@ struct BroadcastTests {
         #expect(bench.letters.count == 2 && bench.letters.allSatisfy { $0.hasPrefix("push-type-invalid: ") })
     }
 
-    @Test("A broadcast with a collapse id is a dead letter")
-    func collapseID() throws {
-        let bench = IntakeBench()
-        #expect(try take(bench) { $0.collapseID = "score" } == nil)
-        #expect(bench.letters == ["collapse-id-invalid: 'collapse_id' is set beside 'channel'; a broadcast has none"])
-    }
-
     @Test("A channel that is no channel id is a dead letter")
     func wrongChannels() throws {
         let bench = IntakeBench()
@@ -105,13 +98,6 @@ struct BroadcastTests {
             #expect((try take(bench) { $0.payload = Data(text.utf8) } != nil) == isTaken)
         }
         #expect(bench.letters.count == 1 && bench.letters.allSatisfy { $0.hasPrefix("payload-invalid: ") })
-    }
-
-    @Test("In an environment with the binary interface a broadcast is a dead letter")
-    func binary() throws {
-        let bench = IntakeBench(.binary)
-        #expect(try take(bench) == nil)
-        #expect(bench.letters.count == 1 && bench.letters.allSatisfy { $0.hasPrefix("channel-unsupported: ") })
     }
 
     @Test("A channel belongs under the key of its shard, as a token does")
