@@ -330,7 +330,7 @@ let package = Package(
             name: "SimulationTests",
             dependencies: ["KafkaClient", "PipelineCore", "PushSchemas", "SimulatedServers", "belfry-simulate"]
         ),
-        .testTarget(name: "LocalPipelineTests", dependencies: ["BelfrySupport", "LocalPipeline"]),
+        .testTarget(name: "LocalPipelineTests", dependencies: ["KafkaClient", "LocalPipeline"]),
         .testTarget(name: "DemoTests", dependencies: ["Demo", "LocalPipeline", "PushSchemas"]),
         // The program as a whole: processes, real servers, kills.
         .testTarget(
