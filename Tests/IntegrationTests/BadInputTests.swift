@@ -62,25 +62,6 @@ extension IntegrationTests {
             }
         }
 
-        @Test("A thousand bad tokens of one record are one dead letter that names them in runs")
-        func thousand() async throws {
-            try await withPipeline { pipeline, kafka in
-                let follower = try TopicFollower(brokers: pipeline.brokers, topics: ["push.dead-letters"])
-                defer { follower.close() }
-                let worker = try pipeline.startWorker()
-                var records = Records(tokens: try pipeline.tokens(of: news, first: 0, count: 1))
-                let bad = Array(repeating: [UInt8](repeating: 7, count: 10), count: 500)
-                try kafka.deliver(try records.record(to: bad + records.tokens + bad))
-                #expect(worker.terminate() == 0)
-                #expect(kafka.books.count(.deadLettered) == 1000 && kafka.books.claimed == 1)
-                try kafka.wait(for: "the dead letter") {
-                    follower.poll()
-                    return !follower.messages.isEmpty
-                }
-                #expect(follower.messages.map { $0.headers["token-indices"] } == ["0-499,501-1000"])
-            }
-        }
-
         @Test("Records of a bundle without certificate wait and harm no other; given up, each becomes one dead letter")
         func noCertificate() async throws {
             try await withPipeline { options in

@@ -1,5 +1,4 @@
 import LocalPipeline
-import PushSchemas
 import Testing
 import Workbench
 
@@ -71,46 +70,6 @@ extension IntegrationTests {
                 $0.contains("\"push.registrations\"") && $0.contains("\"partitions ")
             }
             return last.map { $0.contains("\"partitions assigned\"") && $0.contains("\"[0]\"") } ?? false
-        }
-
-        @Test(
-            "Kill -9 of the harvester while it works: every tuple in Kafka is applied, the next reading brings the rest"
-        )
-        func harvester() async throws {
-            try await withPipeline { options in
-                options.devices = 4000
-            } _: { pipeline, kafka in
-                let inspector = try TokenInspector(redisURL: pipeline.redisURL)
-                defer { inspector.close() }
-                let follower = try TopicFollower(brokers: pipeline.brokers, topics: ["push.feedback"])
-                defer { follower.close() }
-                try pipeline.startWorker()
-                let tokens = try pipeline.tokens(of: news, first: 0, count: 4000)
-                let topic = RequestPlan.Topic(bundleID: news, living: [], uninstalled: tokens)
-                var plan = RequestPlan(seed: 2, firstNumber: 0, now: unixSeconds())
-                try await pipeline.sandbox.setDevices(topic: news, first: 0, count: 4000, state: "uninstalled")
-                try kafka.publish(plan.good(4000, of: topic, from: tokens))
-                try await kafka.wait(for: "tuples", at: pipeline.sandbox) { $0.feedback == 4000 }
-
-                let dying = try pipeline.startHarvester()
-                try kafka.wait(for: "the first tuples in Kafka") {
-                    follower.poll()
-                    return !follower.messages.isEmpty
-                }
-                dying.kill()
-                // Tuples that the dead harvester had read and not published are gone: reading clears the list.
-                follower.poll()
-                let known = Set(try follower.messages.map { try PushFeedbackTuple(serializedBytes: $0.value).token })
-                try pipeline.startHarvester()
-                try kafka.wait(for: "tombstones of the tuples in Kafka") {
-                    try inspector.count().tombstoned >= known.count
-                }
-                // Tokens that are not known to be dead are sent to again, and listed again.
-                try kafka.publish(plan.good(4000, of: topic, from: tokens))
-                try kafka.waitForOutcomes()
-                try kafka.wait(for: "all tombstones") { try inspector.count().tombstoned >= 4000 }
-                #expect(try inspector.count().tombstoned == 4000)
-            }
         }
     }
 }
