@@ -118,16 +118,6 @@ struct BadTokenTests {
         #expect(abs(report.efficiency - 0.9) < 1e-9 && abs(report.goodputRatio - 0.9) < 1e-9)
     }
 
-    @Test("Where the bad tokens take most of the time, a burst of the clean run hardly moves the bound's rate")
-    func burst() {
-        var (slow, fast) = (report, report)
-        slow.distinctBad = 1000
-        fast.distinctBad = 1000
-        slow.rounds = [Self.round(good: 1, clean: 280_000)]
-        fast.rounds = [Self.round(good: 1, clean: 1_700_000)]
-        #expect(abs(fast.boundRatio * 1_700_000 / (slow.boundRatio * 280_000) - 1) < 0.03)
-    }
-
     @Test(
         "Four fifths of the bound, no duplicate, and a connection per bad token beside the initial ones are the targets"
     )
@@ -164,20 +154,4 @@ struct BadTokenTests {
     }
 
     private typealias Judge = BadTokensCommand.Judge
-
-    @Test("A case has as many notifications as can be learned from in the time allowed")
-    func size() {
-        func most(_ percent: Double, _ delay: Int) -> Int {
-            BadTokenReport.most(
-                invalidPercent: percent,
-                answerDelayMilliseconds: delay,
-                handshakeSeconds: 0.05,
-                connections: 4,
-                learningSeconds: 10
-            )
-        }
-        // 4 connections learn one each in 100 ms: 400 in 10 s, of which each occurs 20 times.
-        #expect(most(5, 50) == 400 * 20 * 20)
-        #expect(most(1, 150) == 200 * 20 * 100)
-    }
 }

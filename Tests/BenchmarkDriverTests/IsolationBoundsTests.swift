@@ -95,15 +95,6 @@ struct IsolationBoundsTests {
         #expect(!includes(61, 62))
     }
 
-    @Test("A percentile is the nearest rank")
-    func percentiles() {
-        let times = (1...200).map { Int64($0) * 1_000_000 }
-        #expect(Percentile.milliseconds(99, of: times) == 198)
-        #expect(Percentile.milliseconds(50, of: times) == 100)
-        #expect(Percentile.milliseconds(99, of: [5_000_000, 6_000_000, 7_000_000]) == 7)
-        #expect(Percentile.milliseconds(99, of: []) == nil)
-    }
-
     @Test("A line says which bounds were missed; the last one whether any was")
     func lines() throws {
         var bad = kept
