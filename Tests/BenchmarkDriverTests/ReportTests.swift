@@ -18,11 +18,6 @@ struct ReportTests {
         #expect(samples([4, 1, 3, 100]).median == 3.5)
     }
 
-    @Test("The spread is the smallest and the largest value")
-    func spread() {
-        #expect(samples([9, 1, 5]).spread == [1, 9])
-    }
-
     @Test("A ratio is the median of the rounds' ratios, whatever the machine's speed was in each")
     func ratio() {
         #expect(samples([]).medianRatio(to: samples([])) == 0)

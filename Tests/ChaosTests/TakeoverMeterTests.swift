@@ -104,12 +104,6 @@ struct TakeoverMeterTests {
         #expect(meter.late.map(\.member) == ["one"] && meter.longest == .seconds(17))
     }
 
-    @Test("A stop has 15 seconds, a kill the session and 10")
-    func limits() {
-        #expect(TakeoverMeter.Signal.stop.limit(session: .seconds(6)) == .seconds(15))
-        #expect(TakeoverMeter.Signal.kill.limit(session: .seconds(6)) == .seconds(16))
-    }
-
     @Test("A signal is measured when another member took over from one that had the partition, not from a standby")
     mutating func measured() {
         look(10, at: 1)
