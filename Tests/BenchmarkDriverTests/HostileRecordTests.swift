@@ -4,7 +4,7 @@ import Workbench
 
 @testable import belfry_bench
 
-/// The records of the hostile benchmark, and its numbers.
+/// The records of the hostile benchmark.
 @Suite("Hostile records")
 struct HostileRecordTests {
     private static let bundle = "com.example.news"

@@ -1,7 +1,6 @@
 import APNsProtocol
 import BelfrySupport
 import Foundation
-import Logging
 import PipelineCore
 import PushSchemas
 import PushTopics
