@@ -82,14 +82,10 @@ final class WorkerMeter: Sendable {
             guard let port = reading.port ?? Self.port(of: reading.process) else { continue }
             // One that is about to end does not answer.
             guard let text = try? LoopbackSocket(port: port).get("/metrics") else { continue }
-            let counters = Dictionary(
-                uniqueKeysWithValues: Self.counters.map { ($0, MetricsText.sum(of: $0, in: text)) }
-            )
-            let standstill = max(
-                MetricsText.values(of: Self.silence, in: text).max() ?? 0,
-                MetricsText.longest(of: Self.delay, in: text)
-            )
-            let inFlight = MetricsText.sum(of: Self.inFlight, in: text)
+            let numbers = MetricNumbers(text)
+            let counters = Dictionary(uniqueKeysWithValues: Self.counters.map { ($0, Int(numbers.sum(of: $0))) })
+            let standstill = max(numbers.values(of: Self.silence).max() ?? 0, numbers.longest(of: Self.delay))
+            let inFlight = Int(numbers.sum(of: Self.inFlight))
             state.withLock {
                 $0.readings[name]?.port = port
                 $0.readings[name]?.counters = counters
@@ -102,54 +98,6 @@ final class WorkerMeter: Sendable {
 
     /// Port 0 was asked for; the worker says which it is.
     private static func port(of process: ChildProcess) -> Int? {
-        let line = process.log.split(separator: "\n").first { $0.contains("operations endpoint listens") }
-        guard let address = line?.split(separator: "\"").last(where: { $0.hasPrefix("127.0.0.1:") }) else { return nil }
-        return address.split(separator: ":").last.flatMap { Int($0) }
-    }
-}
-
-/// The text exposition of Prometheus, as far as it is needed.
-enum MetricsText {
-    /// The sum over all series of a metric; 0 without any.
-    static func sum(of name: String, in text: String) -> Int {
-        Int(values(of: name, in: text).reduce(0, +))
-    }
-
-    /// The values of all series of a metric.
-    static func values(of name: String, in text: String) -> [Double] {
-        lines(of: name, in: text).compactMap { $0.split(separator: " ").last.flatMap { Double($0) } }
-    }
-
-    /// A time that the longest of all observations of a histogram exceeds, as exactly as its buckets tell; 0 without
-    /// any.
-    static func longest(of name: String, in text: String) -> Double {
-        // Of each series, the buckets in their order: those below the longest hold fewer than all.
-        let buckets = lines(of: "\(name)_bucket", in: text).compactMap { Bucket($0) }
-        return Dictionary(grouping: buckets, by: \.series).values.reduce(0) { longest, buckets in
-            let all = buckets.map(\.count).max() ?? 0
-            return max(longest, buckets.filter { $0.count < all }.map(\.bound).max() ?? 0)
-        }
-    }
-
-    /// A bucket of a histogram: observations up to its bound, those below the former bounds included.
-    private struct Bucket {
-        let series: String
-        let bound: Double
-        let count: Double
-
-        init?(_ line: Substring) {
-            let parts = line.components(separatedBy: "le=\"")
-            guard parts.count == 2, let end = parts[1].firstIndex(of: "\""), let bound = Double(parts[1][..<end]),
-                let count = line.split(separator: " ").last.flatMap({ Double($0) })
-            else { return nil }
-            (series, self.bound, self.count) = (parts[0], bound, count)
-        }
-    }
-
-    private static func lines(of name: String, in text: String) -> [Substring] {
-        text.split(whereSeparator: \.isNewline).filter { line in
-            guard line.hasPrefix(name), let next = line.dropFirst(name.count).first else { return false }
-            return next == "{" || next == " "
-        }
+        WorkerLog.operationsAddress(of: process)?.split(separator: ":").last.flatMap { Int($0) }
     }
 }

@@ -31,12 +31,7 @@ struct OperationsClient {
     func metrics() async throws -> [String: Double] {
         let (status, body) = try await get("metrics")
         #expect(status == 200)
-        var samples: [String: Double] = [:]
-        for line in String(decoding: body, as: UTF8.self).split(separator: "\n") where !line.hasPrefix("#") {
-            let space = try #require(line.lastIndex(of: " "))
-            samples[String(line[..<space])] = Double(line[line.index(after: space)...])
-        }
-        return samples
+        return MetricNumbers(String(decoding: body, as: UTF8.self)).bySeries
     }
 
     /// The names of all series that the role can have: those of a histogram are named after it.

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import LocalPipeline
 import Workbench
 
 /// A process of a scenario that runs, with servers of its own: broker, Redis and gateway. So nobody else takes what it
