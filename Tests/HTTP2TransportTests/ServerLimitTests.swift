@@ -59,29 +59,6 @@ struct ServerLimitTests {
         Self.expectEnd(pair, .frames(kind, perSecond: 10))
     }
 
-    @Test("Frames of a kind, spread over time, are fine", arguments: PeerLimitTests.kinds)
-    func spreadFrames(kind: PeerExcess.Frame, frame: ByteBuffer) throws {
-        let pair = try Self.client()
-        for _ in 0..<100 {
-            pair.sendToClient(frame)
-            pair.now = pair.now + .milliseconds(100)
-            _ = Self.takeOutput(pair)
-        }
-        #expect(pair.client.failure == nil)
-    }
-
-    @Test("Acknowledgements, and empty DATA that ends its stream, do not count")
-    func harmlessFrames() throws {
-        let pair = try Self.client()
-        for _ in 0..<100 { pair.sendToClient(Frame.make(type: 6, flags: 0x1, [1, 2, 3, 4, 5, 6, 7, 8])) }
-        for stream in try Self.openMore(100, on: pair) {
-            pair.sendToClient(Self.answer(stream: stream, flags: 0x4))
-            pair.sendToClient(Frame.make(type: 0, flags: 0x1, stream: stream))
-        }
-        #expect(pair.client.failure == nil)
-        #expect(pair.clientSaw.answers.count == 100)
-    }
-
     @Test("Fields larger than the limit end the session, those of trailers too", arguments: [3, 1] as [UInt32])
     func headerList(stream: UInt32) throws {
         let pair = try Self.client()
@@ -91,32 +68,6 @@ struct ServerLimitTests {
         let trailers = Frame.make(type: 1, flags: 0x5, stream: 1, extra)
         pair.sendToClient(stream == 1 ? trailers : Self.answer(stream: stream, extra))
         Self.expectEnd(pair, .headerList(limitBytes: 300))
-    }
-
-    @Test("CONTINUATION frames without an end end the session")
-    func continuations() throws {
-        let pair = try Self.client()
-        let stream = try Self.openMore(1, on: pair)[0]
-        pair.sendToClient(Self.answer(stream: stream, flags: 0x1))
-        for _ in 0..<3 { pair.sendToClient(Frame.make(type: 9, stream: stream)) }
-        #expect(pair.client.failure == nil)
-        pair.sendToClient(Frame.make(type: 9, stream: stream))
-        Self.expectEnd(pair, .continuations(perBlock: 3))
-    }
-
-    @Test("Many blocks with few CONTINUATION frames each end the session, too")
-    func continuationsPerSecond() throws {
-        let pair = try Self.client()
-        let streams = try Self.openMore(4, on: pair)
-        for stream in streams.dropLast() {
-            pair.sendToClient(Self.answer(stream: stream, flags: 0x1))
-            pair.sendToClient(Frame.make(type: 9, stream: stream))
-            pair.sendToClient(Frame.make(type: 9, flags: 0x4, stream: stream))
-        }
-        #expect(pair.clientSaw.answers.count == 3)
-        pair.sendToClient(Self.answer(stream: streams[3], flags: 0x1))
-        pair.sendToClient(Frame.make(type: 9, flags: 0x4, stream: streams[3]))
-        Self.expectEnd(pair, .frames(.continuation, perSecond: 6))
     }
 
     @Test("Streams that are reset again and again end the session")
