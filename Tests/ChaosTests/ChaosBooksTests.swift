@@ -14,39 +14,6 @@ func makeStream(seed: UInt64 = 1) -> RequestStream {
     return RequestStream(seed: seed, topics: ["com.example.news", "com.example.sport"], tokens: tokens)
 }
 
-@Suite("What is published in a chaos run")
-struct RequestStreamTests {
-    @Test("A record is a function of seed and number, and has 1 to 100 tokens of its key, none twice")
-    func records() {
-        let stream = makeStream()
-        for number in 1...500 as ClosedRange<UInt32> {
-            let record = stream.record(number)
-            #expect(record == makeStream().record(number))
-            let packed = stream.packedTokens(of: record)
-            let tokens = stride(from: 0, to: packed.count, by: 32).map { Array(packed[$0..<$0 + 32]) }
-            #expect(tokens.count == record.count && RequestStream.tokensPerRecord.contains(record.count))
-            #expect(Set(tokens).count == tokens.count)
-            for token in tokens {
-                let shard = token.withUnsafeBytes { RecordKey.shard(of: $0, spread: UInt32(RequestStream.spread)) }
-                #expect(Int(shard) == record.shard)
-            }
-        }
-        #expect((1...50).contains { makeStream(seed: 2).record($0) != stream.record($0) })
-    }
-
-    @Test("Every token's place in its record is found by its device, and no other device has one")
-    func indices() {
-        let stream = makeStream()
-        for number in 1...50 as ClosedRange<UInt32> {
-            let record = stream.record(number)
-            let found = (0..<1000).compactMap { stream.index(of: $0, topic: record.topic, in: record) }
-            #expect(found.sorted() == Array(0..<record.count))
-            #expect(stream.index(of: 0, topic: 1 - record.topic, in: record) == nil)
-            #expect(stream.index(of: 5000, topic: record.topic, in: record) == nil)
-        }
-    }
-}
-
 @Suite("The books of a chaos run")
 struct ChaosBooksTests {
     private func outcome(

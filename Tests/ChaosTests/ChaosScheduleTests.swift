@@ -23,80 +23,61 @@ struct ChaosScheduleTests {
         #expect(ChaosSchedule(seed: 7, seconds: 60) != ChaosSchedule(seed: 8, seconds: 60))
     }
 
-    @Test("Events come in order of time and leave calm at the end")
-    func times() {
+    private static let atStart: [ChaosRole: Int] = [
+        .worker: ChaosSchedule.workersAtStart, .registrar: StandbyTrack.members, .harvester: StandbyTrack.members,
+    ]
+
+    /// Of servers one is away at a time, for ten seconds at most, and a slot moves only while all are there. Of
+    /// registrars and harvesters one is away at a time. Of workers one to four run; one that stands still does so for
+    /// longer than its session, beside another one. One fault is on at a time.
+    @Test("Each step is one that the pipeline's state allows, and in the end, after a calm, all is as it was")
+    func steps() {
         each { schedule, seconds in
-            let times = schedule.events.map(\.milliseconds)
-            #expect(times == times.sorted())
-            #expect(times.first ?? 0 >= 0)
-            #expect(times.last ?? 0 <= seconds * 1000 - ChaosSchedule.calmMilliseconds)
-        }
-    }
-
-    @Test("One server is away at a time, for ten seconds at most, and is back at the end")
-    func outages() {
-        each { schedule, _ in
-            var away: (action: ChaosAction, since: Int)?
+            var running = Self.atStart
+            var away: ChaosSchedule.Event?
+            var frozenSince: Int?
+            var (isSlotOpen, isFaultOn, last) = (false, false, 0)
             for event in schedule.events {
+                let time = event.milliseconds
+                #expect(time >= last)
+                last = time
                 switch event.action {
+                case .kill(let role, _), .stop(let role, _): running[role, default: 0] -= 1
+                case .start(let role): running[role, default: 0] += 1
                 case .stopBroker, .stopRedis, .cutReplica:
-                    #expect(away == nil)
-                    away = (event.action, event.milliseconds)
-                case .killMaster:
-                    #expect(away?.action.isCut ?? false)
+                    #expect(away == nil && !isSlotOpen)
+                    away = event
+                case .killMaster: #expect(away?.action.isCut == true && !isSlotOpen)
                 case .startBroker, .startRedis, .reviveMaster:
-                    switch event.action {
-                    case .startBroker: #expect(away?.action == .stopBroker)
-                    case .startRedis: #expect(away?.action == .stopRedis)
-                    default: #expect(away?.action.isCut ?? false)
-                    }
-                    #expect(event.milliseconds - (away?.since ?? 0) <= ChaosSchedule.outageLimitMilliseconds)
+                    #expect(away?.action.isEnded(by: event.action) == true && !isSlotOpen)
+                    #expect(time - (away?.milliseconds ?? 0) <= ChaosSchedule.outageLimitMilliseconds)
                     away = nil
-                default: break
-                }
-            }
-            #expect(away == nil)
-        }
-    }
-
-    @Test("A worker runs at any time, never more than four, and three at the end")
-    func workers() {
-        each { schedule, _ in
-            var running = ChaosSchedule.workersAtStart
-            for event in schedule.events {
-                switch event.action {
-                case .kill(.worker, _), .stop(.worker, _): running -= 1
-                case .start(.worker): running += 1
-                default: continue
-                }
-                #expect(ChaosSchedule.workers.contains(running))
-            }
-            #expect(running == ChaosSchedule.workersAtStart)
-        }
-    }
-
-    @Test("A worker that stands still does so for longer than its session, beside another one, and goes on in the end")
-    func freezes() {
-        each { schedule, _ in
-            var running = ChaosSchedule.workersAtStart
-            var since: Int?
-            for event in schedule.events {
-                switch event.action {
+                case .openSlot:
+                    #expect(away == nil && !isSlotOpen)
+                    isSlotOpen = true
+                case .closeSlot:
+                    #expect(isSlotOpen)
+                    isSlotOpen = false
                 case .freeze:
-                    #expect(since == nil && running > 1)
-                    since = event.milliseconds
+                    #expect(frozenSince == nil)
+                    frozenSince = time
                 case .thaw:
-                    let time = Duration.milliseconds(event.milliseconds - (since ?? event.milliseconds))
-                    #expect(time >= RoleFleet.session * 2)
-                    since = nil
-                case .kill(.worker, _), .stop(.worker, _): running -= 1
-                case .start(.worker): running += 1
-                default: continue
+                    #expect(Duration.milliseconds(time - (frozenSince ?? time)) >= RoleFleet.session * 2)
+                    frozenSince = nil
+                case .setFault:
+                    #expect(!isFaultOn)
+                    isFaultOn = true
+                case .clearFaults: isFaultOn = false
+                case .listFeedback: break
                 }
-                guard since != nil else { continue }
-                #expect(running > 1)
+                let workers = running[.worker] ?? 0
+                #expect(ChaosSchedule.workers.contains(workers) && (frozenSince == nil || workers > 1))
+                for role in [ChaosRole.registrar, .harvester] {
+                    #expect((StandbyTrack.members - 1...StandbyTrack.members).contains(running[role] ?? 0))
+                }
             }
-            #expect(since == nil)
+            #expect(last <= seconds * 1000 - ChaosSchedule.calmMilliseconds)
+            #expect(away == nil && frozenSince == nil && !isSlotOpen && !isFaultOn && running == Self.atStart)
         }
     }
 
@@ -115,45 +96,6 @@ struct ChaosScheduleTests {
                 return .milliseconds(after.milliseconds - before.milliseconds) >= needed
             }
             #expect(hasRest, "seed \(seed)")
-        }
-    }
-
-    @Test("Of registrars and harvesters one at a time is away, and none at the end")
-    func standbys() {
-        each { schedule, _ in
-            for role in [ChaosRole.registrar, .harvester] {
-                var running = StandbyTrack.members
-                for event in schedule.events {
-                    switch event.action {
-                    case .kill(role, _), .stop(role, _): running -= 1
-                    case .start(role): running += 1
-                    default: continue
-                    }
-                    #expect((StandbyTrack.members - 1...StandbyTrack.members).contains(running))
-                }
-                #expect(running == StandbyTrack.members)
-            }
-        }
-    }
-
-    @Test("One slot moves at a time, only while every server is there")
-    func slots() {
-        each { schedule, _ in
-            var isOpen = false
-            for event in schedule.events {
-                switch event.action {
-                case .openSlot:
-                    #expect(!isOpen)
-                    isOpen = true
-                case .closeSlot:
-                    #expect(isOpen)
-                    isOpen = false
-                case .stopBroker, .stopRedis, .cutReplica, .startBroker, .startRedis, .killMaster, .reviveMaster:
-                    #expect(!isOpen)
-                default: break
-                }
-            }
-            #expect(!isOpen)
         }
     }
 
@@ -205,23 +147,6 @@ struct ChaosScheduleTests {
         }
         #expect(ChaosOptions.Redis.standard(with: .http2) == .sentinel)
         #expect(ChaosOptions.Redis.standard(with: .binary) == .cluster)
-    }
-
-    @Test("One fault is on at a time, and none at the end")
-    func faults() {
-        each { schedule, _ in
-            var isOn = false
-            for event in schedule.events {
-                switch event.action {
-                case .setFault:
-                    #expect(!isOn)
-                    isOn = true
-                case .clearFaults: isOn = false
-                default: break
-                }
-            }
-            #expect(!isOn)
-        }
     }
 
     private static let menus = [FaultMenu.usual, FaultMenu.usual + FaultMenu.withholding, FaultMenu.http2]
@@ -298,5 +223,13 @@ struct ChaosScheduleTests {
 extension ChaosAction {
     fileprivate var isCut: Bool {
         if case .cutReplica = self { true } else { false }
+    }
+
+    /// The step ends this outage.
+    fileprivate func isEnded(by step: ChaosAction) -> Bool {
+        switch (self, step) {
+        case (.stopBroker, .startBroker), (.stopRedis, .startRedis), (.cutReplica, .reviveMaster): true
+        default: false
+        }
     }
 }

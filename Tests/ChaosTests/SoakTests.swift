@@ -108,16 +108,6 @@ import Testing
         #expect(short.mixedRecords > 0 && short.recordsPerCampaign > 0 && short.interval == .milliseconds(300))
     }
 
-    @Test("The line tells minutes, notifications, what was lost, slope and descriptors by process, and the verdict")
-    func line() throws {
-        let line = try report(seconds: 600, samples(seconds: 600) { 80 + Double($0) / 3600 }).line()
-        #expect(
-            line == #"{"descriptors":{"worker":[50,50]},"lost":0,"memory_judged":true,"#
-                + #""memory_left_behind_mib":{"worker":0.1},"memory_mib":{"worker":80.1},"#
-                + #""memory_slope_mib_per_hour":{"worker":1},"minutes":10,"notifications":9,"passed":true}"#
-        )
-    }
-
     @Test("Every field of the last lines stands in the help")
     func fields() throws {
         #expect(ChaosReport.fields.unexplained(ChaosReport.fieldNames) == [])
