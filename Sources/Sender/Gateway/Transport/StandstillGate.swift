@@ -4,10 +4,10 @@ import NIOCore
 /// Stands between TLS and the socket of a gateway connection: what was composed before the shard stood still does not
 /// leave after it, because others may have sent it meanwhile.
 ///
-/// A process can be stopped at any instruction, so the question is asked once more directly before the write: of what is
-/// written at once, be it requests or a frame of HTTP/2, nothing can be taken back, and the connection ends. Bytes that
-/// the socket did not take before, because the gateway does not read, leave all the same. Belongs to the channel's event
-/// loop.
+/// A process can be stopped at any instruction, so the question is asked once more directly before the write. Of what
+/// is written at once, be it requests or a frame of HTTP/2, nothing can be taken back, and the connection ends. Bytes
+/// that the socket did not take before, because the gateway does not read, leave all the same. Belongs to the channel's
+/// event loop.
 final class StandstillGate: ChannelOutboundHandler {
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
