@@ -32,7 +32,7 @@ public struct AppHealth: Equatable, Sendable {
         var concernsCredential: Bool {
             switch self {
             case .certificateRefused, .topicRefused, .teamRefused: true
-            case .tokensDoubted, .serviceTrouble, .unreachable: false
+            case .tokensDoubted, .serviceTrouble, .unreachable, .proxyRefused: false
             }
         }
     }
