@@ -3,7 +3,7 @@ import SocketErrors
 
 /// A proxy led to no connection with a server of the push service. Its text never holds a password.
 package struct ProxyFailure: Error, Equatable, CustomStringConvertible {
-    package enum Cause: Equatable, Sendable {
+    package enum Cause: Error, Equatable {
         /// There is no connection to the proxy; the reason in words.
         case unreachable(String)
         case noTunnel(ProxyTunnelStateMachine.Failure)
