@@ -47,13 +47,19 @@ import Testing
         (first, "a window and requests that Redis is late for, a resume before the log", [3902, 4245, 10_602]),
         (first, "superseded by one that is remembered, and both read again", [24_638, 25_843, 28_080, 63_897]),
         (later, "newer than a request that Redis was not told of", [15_981]),
-        (later, "slow topics, given up bytes, outcomes before a repetition", [701_860, 26_760, 31_859, 23_944, 35_383]),
+        (
+            later, "slow topics, given up bytes, outcomes before a repetition",
+            [701_860, 26_760, 31_859, 23_944, 35_383]
+        ),
         (withStreams, "a peer that allows no stream and falls silent while its topic is probed", [70_469, 83_786]),
         (withStreams, "SETTINGS that overtake, stamps alike, poison given up", [32_061, 62_146, 74_558, 74_959]),
         (withStreams, "presumed by policy, accepted between wrong phases", [464, 1375, 10_031, 15_281, 15_318]),
         (withReplacements, "given up unanswered, a repetition that alone has a badge", [304_648, 513_627]),
         (withReplacements, "bad tokens among sick topics, an end within a repetition", [19_464, 99_254, 501_840]),
-        (withReplacements, "a window that fills the credit, newer ones done behind a late outcome", [104_595, 201_117]),
+        (
+            withReplacements, "a window that fills the credit, newer ones done behind a late outcome",
+            [104_595, 201_117]
+        ),
         (withRefusals, "owners that differ: badges, many tokens in JSON, no end of a grace", [241, 659, 560, 3435]),
         (
             withRefusals, "records refused by the next owner beside topics that hold the offset, and met twice",
