@@ -130,7 +130,7 @@ struct LayoutTests {
         state[..<count].withUnsafeBytes { state in
             #expect(TokenRecord.locale(state).map { String(decoding: $0, as: UTF8.self) } ?? "" == text)
             #expect(TokenRecord.registeredAt(state) == 1000)
-            #expect(TokenRecord.reasonOfDeath(state) == nil)
+            #expect(TokenRecord.reasonOfDeath(state, for: .app) == nil)
         }
     }
 }

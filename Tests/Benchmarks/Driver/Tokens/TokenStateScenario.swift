@@ -1,3 +1,4 @@
+import APNsProtocol
 import BenchmarkCommon
 import Foundation
 import NIOCore
@@ -156,7 +157,7 @@ final class TokenStateScenario {
     /// All tokens live.
     private static func checkLiving(_ answer: TokenLookUps.Answer) -> Result<Void, RedisError> {
         answer.flatMap { value in
-            guard let value, TokenRecord.reasonOfDeath(value) == nil else {
+            guard let value, TokenRecord.reasonOfDeath(value, for: .app) == nil else {
                 return .failure(.server(prefix: "BENCH", message: "a token is missing"))
             }
             return .success(())
