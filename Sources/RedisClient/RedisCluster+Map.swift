@@ -150,7 +150,8 @@ extension RedisCluster {
             guard masters.contains(where: { $0 === connection }) else { return }
             if nodes[node] == nil {
                 // The sentinels named another server than before: the connection is the same, and what waits on it.
-                nodes = [node: connection]
+                nodes = nodes.filter { $0.value !== connection }
+                nodes[node] = connection
                 return adopt([.all(node)])
             }
             onMasters?()
