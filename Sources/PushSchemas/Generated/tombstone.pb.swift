@@ -37,7 +37,7 @@ public nonisolated enum PushTombstoneReason: SwiftProtobuf.Enum, Swift.CaseItera
   /// The feedback service listed it: the app is missing on the device.
   case feedback // = 1
 
-  /// The gateway refused it as invalid (status 8 or 5), whatever the kind of topic. Over HTTP/2 see `refused`.
+  /// The gateway refused it as invalid (status 8 or 5), for topics of every kind. Over HTTP/2 see `refused`.
   case invalid // = 2
 
   /// The app unregistered it.

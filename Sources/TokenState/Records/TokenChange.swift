@@ -50,7 +50,7 @@ package struct TokenFacts: Equatable, Sendable {
     /// The kinds of topics for which the token is dead, if not for all.
     var refused: [RefusedKind] = []
 
-    /// A dead token stays silent until it registers again, whatever the kind of topic.
+    /// A dead token stays silent until it registers again, for topics of every kind.
     package var isDead: Bool { tombstonedAt > registeredAt }
 
     /// UNIX seconds of the latest word that the token is dead, for topics of any kind; 0: there is none.

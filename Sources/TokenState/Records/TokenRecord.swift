@@ -26,7 +26,7 @@ package struct TokenRecord: Equatable, Sendable {
         case none = 0
         /// The feedback service listed it.
         case feedback = 1
-        /// The gateway called it invalid, whatever the kind of topic.
+        /// The gateway called it invalid, for topics of every kind.
         case invalid = 2
         /// The app unregistered it.
         case unregistered = 3
@@ -61,7 +61,7 @@ package struct TokenRecord: Equatable, Sendable {
 
     init() {}
 
-    /// A dead token stays silent until it registers again, whatever the kind of topic.
+    /// A dead token stays silent until it registers again, for topics of every kind.
     var isDead: Bool { tombstonedAt > registeredAt }
 
     /// UNIX seconds of the latest word that the token is dead, for topics of any kind; 0: there is none.

@@ -71,8 +71,8 @@ enum TokenScripts {
     /// ARGV: buckets, field. Removes everything about the token; answers with a string, the number of removed records.
     static let forget = RedisScript(agreed + removal + "return tostring((remove()))")
 
-    /// ARGV: buckets, field, forgotten at. Removes everything about a token that is dead because a gateway called it
-    /// invalid no later than that, for topics of whatever kind. Another tombstone, or a token that lives, is newer and
+    /// ARGV: buckets, field, forgotten at. Removes everything about a token that a gateway called invalid no later than
+    /// that, be it for topics of one kind alone. One with another tombstone, or that registered since, is newer and
     /// stays.
     static let forgetInvalid = RedisScript(
         change(

@@ -147,6 +147,6 @@ struct KafkaAssignmentTests {
         let unknown = KafkaPartitionOffset(Self.first.place, offset: KafkaOffset.beginning)
         assignment.add([unknown])
         assignment.noteEnd(of: Self.first.place, position: KafkaOffset.none, end: 10)
-        #expect(readableEnd(assignment) == 10, "nobody knows where it began")
+        #expect(readableEnd(assignment) == 10, "its start is not known")
     }
 }

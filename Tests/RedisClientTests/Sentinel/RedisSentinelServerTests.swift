@@ -32,7 +32,7 @@ struct RedisSentinelServerTests {
         }
     }
 
-    /// A sentinel that names this server, whatever it is asked.
+    /// A sentinel that answers every question with this server.
     private static func sentinel(naming port: Int) async throws -> FakeServer {
         try await FakeServer { _, channel, _ in
             channel.answer("*2\r\n$9\r\n127.0.0.1\r\n$\("\(port)".utf8.count)\r\n\(port)\r\n")
@@ -92,12 +92,12 @@ struct RedisSentinelServerTests {
     func inVain() async throws {
         let server = try RedisServerProcess()
         let ignorant = try await FakeServer { _, channel, _ in channel.answer("*-1\r\n") }
-        let nobody = try freePort()
-        let client = try await Self.client(sentinels: [nobody, server.port, ignorant.port])
+        let away = try freePort()
+        let client = try await Self.client(sentinels: [away, server.port, ignorant.port])
         for _ in 0..<3 {
             let reason = await Self.loss(of: client)?.reason ?? ""
             #expect(reason.contains("no sentinel tells the address of the master \"\(RedisSentinelProcesses.master)\""))
-            #expect(reason.contains("127.0.0.1:\(nobody): "))
+            #expect(reason.contains("127.0.0.1:\(away): "))
             #expect(reason.contains("127.0.0.1:\(server.port): it is no sentinel"))
             #expect(reason.contains("127.0.0.1:\(ignorant.port): it watches over no master of that name"))
         }
