@@ -39,7 +39,7 @@ extension CertificateInfo {
         }
         self.init(
             topic: topic,
-            topics: listed.isEmpty ? (topic.map { [$0] } ?? []) : listed,
+            topics: listed.isEmpty || Self.isVoIP(commonName: commonName) ? (topic.map { [$0] } ?? []) : listed,
             environments: environments.isEmpty ? Self.environments(inCommonName: commonName) : environments,
             commonName: commonName,
             serialHex: Self.hex(of: X509_get0_serialNumber(x509)),

@@ -18,7 +18,8 @@ public struct CertificateInfo: Sendable, Equatable {
     /// common name. It is the bundle ID, and for VoIP Services ends in `.voip`. `nil` for other certificates, of a
     /// server for example.
     public var topic: String?
-    /// All topics that the extensions …6.3.6 and …6.3.4 list [later]; else ``topic`` alone, or none.
+    /// All topics that the extensions …6.3.6 and …6.3.4 list [later]. Without any ``topic`` alone, or none; so for VoIP
+    /// Services, whatever they list.
     public var topics: [String]
     /// The environments named by the extensions; without any, by the common name; else both [ours].
     public var environments: Environments
@@ -35,7 +36,7 @@ public struct CertificateInfo: Sendable, Equatable {
 
     /// A certificate of VoIP Services, which sends pushes of that type alone [field]. Its common name says so: an app's
     /// own bundle ID may end in `.voip`, too.
-    public var isVoIP: Bool { commonName.hasPrefix(Self.voipName) }
+    public var isVoIP: Bool { Self.isVoIP(commonName: commonName) }
 
     /// The app of the certificate: its ``topic``, for VoIP Services without the suffix.
     public var bundleID: String? {
@@ -46,11 +47,14 @@ public struct CertificateInfo: Sendable, Equatable {
     private static let voipName = "VoIP Services: "
     private static let voipSuffix = ".voip"
 
+    /// The common name is that of a certificate of VoIP Services.
+    static func isVoIP(commonName: String) -> Bool { commonName.hasPrefix(voipName) }
+
     /// The topic of a subject; nil: it names none.
     ///
     /// - Parameter userID: the attribute UID; nil: it has none.
     static func topic(userID: String?, commonName: String) -> String? {
-        guard commonName.hasPrefix(voipName) else { return userID ?? topic(inCommonName: commonName) }
+        guard isVoIP(commonName: commonName) else { return userID ?? topic(inCommonName: commonName) }
         let name = userID ?? String(commonName.dropFirst(voipName.count))
         return name.isEmpty ? nil : name.hasSuffix(voipSuffix) ? name : name + voipSuffix
     }

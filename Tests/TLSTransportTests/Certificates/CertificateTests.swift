@@ -89,6 +89,15 @@ struct CertificateTests {
         #expect(info.topics == ["a.b.voip"] && info.topic == "a.b" && !info.isVoIP)
     }
 
+    @Test("A certificate of VoIP Services is for VoIP pushes alone, whatever topics it lists")
+    func voipTopicsAlone() throws {
+        // SEQUENCE { "a.b", SEQUENCE { "app" } }
+        let der = "300C" + "0C03612E62" + "30050C03617070"
+        let extra = "1.2.840.113635.100.6.3.4=DER:\(der)"
+        let info = try Self.selfSigned("/UID=a.b.voip/CN=VoIP Services: a.b", "-addext", extra)
+        #expect(info.topics == ["a.b.voip"] && info.bundleID == "a.b")
+    }
+
     @Test("A certificate of another maker is read: UID before CN, universal topics, serial")
     func foreignCertificate() throws {
         // SEQUENCE { "a.b", SEQUENCE { "app" }, "a.b.voip", SEQUENCE { "voip" } }
