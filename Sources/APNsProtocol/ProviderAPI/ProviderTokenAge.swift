@@ -2,7 +2,7 @@
 public enum ProviderTokenAge {
     /// The longest age that the service takes.
     public static let limitSeconds: Int64 = 3600
-    /// The least time between two different tokens on one connection.
+    /// The least time between two changes of a key's token, over all connections of a client [field].
     public static let updateIntervalSeconds: Int64 = 1200
     /// The most that a token may be ahead of the service's clock [ours].
     public static let aheadSeconds: Int64 = 60
