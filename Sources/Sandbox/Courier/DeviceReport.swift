@@ -11,9 +11,9 @@ public enum DeviceReport: Sendable, Equatable {
     case notification(DeviceNotification)
 
     /// One line: `{"topic":…,"token":…}`, with `"unregistered":true` instead of the token, or with the fields of a
-    /// notification: `priority`, `expiration` (left out of one that was not to be stored), `pushType` and `collapseID`
-    /// (if it has them), `received` and `payload`, a string; a payload that is not UTF-8 stands in `payloadBase64`.
-    /// Times are as in `2013-04-23T09:30:00.250Z`.
+    /// notification: `priority`, `expiration` (left out if it says none, or 0), `pushType` and `collapseID` (if it has
+    /// them), `received` and `payload`, a string; a payload that is not UTF-8 stands in `payloadBase64`. Times are as in
+    /// `2013-04-23T09:30:00.250Z`.
     public var json: String {
         var line = Line()
         switch self {
@@ -27,7 +27,9 @@ public enum DeviceReport: Sendable, Equatable {
             line.topic = notification.topic
             line.token = Hex.encode(notification.token)
             line.priority = notification.priority
-            if notification.expiration > 0 { line.expiration = UTCText.text(unixSeconds: notification.expiration) }
+            if notification.expiration > 0, notification.expiration < .max {
+                line.expiration = UTCText.text(unixSeconds: notification.expiration)
+            }
             if !notification.pushType.isEmpty { line.pushType = notification.pushType }
             if !notification.collapseID.isEmpty {
                 line.collapseID = String(decoding: notification.collapseID, as: UTF8.self)
@@ -79,7 +81,7 @@ public struct DeviceNotification: Sendable, Equatable {
     public let topic: String
     /// The app's token.
     public let token: [UInt8]
-    /// UNIX seconds; 0 = was not to be stored.
+    /// UNIX seconds; 0 = was not to be stored. `UInt32.max`: none was said.
     public let expiration: UInt32
     /// 10, 5 [13] or 1 [later].
     public let priority: UInt8

@@ -142,7 +142,9 @@ struct DeviceClientSessionTests {
         let tail = #","priority":10,"received":"2013-04-23T09:30:00.003Z","token":"01","topic":"a"}"#
         #expect(line(Array(#"{"aps":{}}"#.utf8)) == head + #""payload":"{\"aps\":{}}""# + tail)
         #expect(line([0xff, 0xfe]) == head + #""payloadBase64":"//4=""# + tail)
-        #expect(line([], expiration: 0) == #"{"payload":"""# + tail)
+        for expiration in [0, .max] as [UInt32] {
+            #expect(line([], expiration: expiration) == #"{"payload":"""# + tail)
+        }
         let labelled = DeviceNotification(
             topic: "a",
             token: [1],
