@@ -117,4 +117,14 @@ struct NotificationContentTests {
             }
         }
     }
+
+    @Test("A payload keeps the priority of its request over the binary interface, or has 5 if it only wakes the app")
+    func binary() throws {
+        let bench = IntakeBench(.binary)
+        let shown = try bench.take { $0.priority = 5 }
+        #expect(shown?.records.first?.payload.terms == .binary(.powerSaving))
+        #expect(try bench.take { _ in }?.records.first?.payload.terms == .binary(.immediate))
+        let wakes = try bench.take { $0.payload = Data(#"{"aps":{"content-available":1}}"#.utf8) }
+        #expect(wakes?.records.first?.payload.terms == .binary(.powerSaving))
+    }
 }
