@@ -70,6 +70,6 @@ extension ProxySettings: CustomStringConvertible {
 
 /// A fault in the URL of a proxy.
 package struct ProxyURLError: Error {
-    /// Fit to follow "a URL of which" in a sentence; never holds the password.
+    /// Fit to follow "a URL that is wrong: " in a sentence; never holds the password.
     let message: String
 }
