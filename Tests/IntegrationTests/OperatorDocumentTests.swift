@@ -5,7 +5,7 @@ import Testing
 extension IntegrationTests {
     /// The commands that the pages of Deploy tell operators to type.
     struct OperatorDocumentTests {
-        static let pages = ["README", "RUN", "OPERATE", "CONFIGURATION", "MONITORING", "RUNBOOK"].map {
+        static let pages = ["README", "RUN", "CHANGES", "OPERATE", "CONFIGURATION", "MONITORING", "RUNBOOK"].map {
             "Deploy/\($0).md"
         }
 
