@@ -15,7 +15,8 @@ enum GatewayHandshake {
 
     /// - Parameters:
     ///   - proxy: leads to the server; nil: the connection goes there by itself.
-    ///   - patience: for connecting and the handshake together.
+    ///   - patience: for connecting and the handshake together; with a proxy three times as long, so that the proxy
+    ///     is told if it is away or silent: for connecting to it, its answer and the handshake.
     static func carryOut(
         with address: HostPort,
         through proxy: ProxySettings?,
@@ -24,8 +25,9 @@ enum GatewayHandshake {
     ) async throws(Failure) -> TLSHandshakeCompleted {
         let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
         let done = eventLoop.makePromise(of: TLSHandshakeCompleted.self)
-        let deadline = eventLoop.scheduleTask(in: patience) {
-            done.fail(Failure(description: "no handshake within \(patience.nanoseconds / 1_000_000_000) s"))
+        let limit = proxy == nil ? patience : .nanoseconds(3 * patience.nanoseconds)
+        let deadline = eventLoop.scheduleTask(in: limit) {
+            done.fail(Failure(description: "no handshake within \(limit.nanoseconds / 1_000_000_000) s"))
         }
         let connecting = eventLoop.makePromise(of: (any Channel).self)
         eventLoop.execute {
