@@ -211,9 +211,9 @@ final class ListHarvest {
             source: source,
             eventLoop: eventLoop,
             events: .init(
-                opened: { [unowned self] in input { $0.opened(now: $1) } },
-                received: { [unowned self] in received($0) },
-                ended: { [unowned self] in ended($0) }
+                opened: { [weak self] in self?.input { $0.opened(now: $1) } },
+                received: { [weak self] in self?.received($0) },
+                ended: { [weak self] in self?.ended($0) }
             )
         )
         self.connection = connection
