@@ -41,13 +41,16 @@ final class HTTP2Channel: ChannelInboundHandler, StreamConnection {
     var isStalled: Bool { session.stalledBodyBytes > 0 || context?.channel.isWritable != true }
 
     func open(_ request: StreamRequest, tag: UInt64) throws(HTTP2OpenRefusal) -> Int32 {
-        holdsRequests = true
+        let stream: HTTP2StreamID
         if let path = request.content.broadcastPath {
             broadcastFields.write(request, path: path)
-            return try session.openStream(broadcastFields.fields, body: request.content.body, tag: tag).rawValue
+            stream = try session.openStream(broadcastFields.fields, body: request.content.body, tag: tag)
+        } else {
+            requestFields.write(request)
+            stream = try session.openStream(requestFields.fields, body: request.content.body, tag: tag)
         }
-        requestFields.write(request)
-        return try session.openStream(requestFields.fields, body: request.content.body, tag: tag).rawValue
+        holdsRequests = true
+        return stream.rawValue
     }
 
     func reset(stream: Int32) {
