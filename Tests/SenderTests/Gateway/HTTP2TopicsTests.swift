@@ -81,6 +81,28 @@ struct HTTP2TopicsTests {
         #expect(topics.failed == [Self.news])
     }
 
+    @Test("A refused credential stops the topics that need it, and none that sent with it before")
+    func neededNoMore() throws {
+        let topics = ScriptedTopics(keys: keys)
+        let key = AppCredential.key(keys.ids[0])
+        topics.others = [.liveactivity: key]
+        let news = topics.makeLane(Self.news, .certificate(bundleID: Self.news))
+        let sport = topics.makeLane(Self.sport, key)
+        try topics.append(1, to: news, pushType: .liveactivity)
+        news.pump(now: topics.now, isMoreAtHand: false)
+        let keyed = try #require(topics.open().first)
+        #expect(keyed.owner === sport.connections && keyed.requestCount == 1)
+        topics.topics.refused(keyed.owner, .team)
+        #expect(topics.refused == [Self.news, Self.sport])
+        keyed.acceptAll()
+        topics.topics.refused(keyed.owner, .team)
+        #expect(topics.refused == [Self.news, Self.sport, Self.sport])
+        for reason in [DisconnectReason.certificateRefused, .connectFailed] {
+            topics.topics.disconnected(keyed.owner, keyed.number, reason)
+        }
+        #expect(topics.failed == [Self.sport, Self.sport])
+    }
+
     @Test("Push types with the same credential share its connections")
     func sameCredential() throws {
         let topics = ScriptedTopics()

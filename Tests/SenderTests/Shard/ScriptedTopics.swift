@@ -27,6 +27,8 @@ final class ScriptedTopics: GatewayConnectors, StreamStage {
     /// Bundles of the topics that connections were counted for when they ended, and of those that failed with them.
     private(set) var disconnected: [String] = []
     private(set) var failed: [String] = []
+    /// Bundles of the topics that were refused.
+    private(set) var refused: [String] = []
     /// Open connections by number, and attempts that are not done.
     private(set) var connections: [UInt32: ScriptedStreams] = [:]
     fileprivate var attempts: [(owner: CredentialConnections, number: UInt32)] = []
@@ -140,6 +142,7 @@ final class ScriptedTopics: GatewayConnectors, StreamStage {
         switch event {
         case .disconnected: disconnected.append(topic.bundleID)
         case .failed: failed.append(topic.bundleID)
+        case .refused: refused.append(topic.bundleID)
         default: break
         }
     }

@@ -205,11 +205,13 @@ final class HTTP2Topics {
             guard !connections.pool.connections.contains(where: { $0.number != number && $0.phase == .open }) else {
                 return
             }
-            for lane in members(of: connections) { stage.handle(.failed(reason), of: lane.topic) }
+            for lane in members(of: connections) where lane.needs(connections) {
+                stage.handle(.failed(reason), of: lane.topic)
+            }
         case .connectFailed, .endOfStream, .failure:
             // Others go on over the connections that are left.
             let isLast = !connections.pool.connections.contains { $0.number != number && $0.phase != .draining }
-            for lane in lanes where isLast && lane.sources.has(connections) || lane.queue.hasRequests(on: number) {
+            for lane in lanes where isLast && lane.needs(connections) || lane.queue.hasRequests(on: number) {
                 stage.handle(.failed(reason), of: lane.topic)
             }
         case .errorResponse, .shutdown, .closedHere, .goAway:
@@ -233,7 +235,7 @@ final class HTTP2Topics {
     }
 
     /// The service refuses a credential: for the topics of these connections, or for all topics that have it, on all
-    /// connections.
+    /// connections. A topic that sent with it once, and needs it no more, goes on.
     func refused(_ connections: CredentialConnections, _ extent: ProviderVerdict.Extent) {
         var refused = connections.identity
         refused.bundleID = nil
@@ -244,8 +246,8 @@ final class HTTP2Topics {
                 identity.bundleID = nil
                 return identity == refused
             }
-            guard !concerned.isEmpty else { continue }
             for connections in concerned { connections.renew() }
+            guard concerned.contains(where: lane.needs) else { continue }
             stage.handle(.refused(extent), of: lane.topic)
         }
     }

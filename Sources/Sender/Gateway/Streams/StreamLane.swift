@@ -73,6 +73,12 @@ final class StreamLane: AppTransport {
     /// Uses other connections for a push type from now on.
     func use(_ changed: CredentialConnections, for pushType: PushType) { sources.use(changed, for: pushType) }
 
+    /// The connections are for the bundle itself, or for a request that there is now.
+    func needs(_ connections: CredentialConnections) -> Bool {
+        connections === sources.own
+            || contents.contains { $0.map { sources[$0.credentialType] === connections } ?? false }
+    }
+
     /// The source of a stream for the notification in a slot.
     ///
     /// One without a credential goes over any connection, for the service to refuse: the topic had one when the
