@@ -31,7 +31,7 @@ final class AppLanes {
         }
     }
 
-    /// The credential of new connections, for people.
+    /// The credentials of new connections, for people.
     var credentialName: String {
         switch way {
         case .binary: AppCredential.certificate(bundleID: topic.bundleID).name

@@ -75,6 +75,7 @@ struct HTTP2TopicsTests {
         keyed.acceptAll()
         #expect(keyed.requestCount == 2 && certified.requestCount == 4 && lane.waitingCount == 0)
         #expect(lane.openConnections == 2 && topics.open().isEmpty)
+        #expect(lane.credentialName == "certificate of \(Self.news), \(keys.ids[0])")
 
         // Neither counts for the other: the last one of a credential fails the topic.
         keyed.end()

@@ -54,8 +54,11 @@ final class StreamLane: AppTransport {
 
     // MARK: State
 
-    /// The credential, for people.
-    var credentialName: String { connections?.identity.credential.name ?? "none" }
+    /// The credentials, for people.
+    var credentialName: String {
+        let names = sources.all.map(\.identity.credential.name)
+        return names.isEmpty ? "none" : names.joined(separator: ", ")
+    }
     var inFlightCount: Int { queue.inFlightCount }
     var waitingCount: Int { queue.waitingCount }
     var openConnections: Int { topics.openConnections(of: self) }
