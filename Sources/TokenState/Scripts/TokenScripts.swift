@@ -72,11 +72,18 @@ enum TokenScripts {
     static let forget = RedisScript(agreed + removal + "return tostring((remove()))")
 
     /// ARGV: buckets, field, forgotten at. Removes everything about a token that a gateway called invalid no later than
-    /// that, be it for topics of one kind alone. One with another tombstone, or that registered since, is newer and
-    /// stays.
+    /// that. One with another tombstone, or that registered since, is newer and stays. One that registered, and was
+    /// refused for some kinds of topics alone, lives: only these refusals go.
     static let forgetInvalid = RedisScript(
         change(
             removal + """
+                if registered > 0 and tombstoned == 0 then
+                  local former = next(refused)
+                  for kind, refusedAt in pairs(refused) do
+                    if refusedAt <= tonumber(ARGV[3]) then refused[kind] = nil end
+                  end
+                  return former and write(0) or answer(0)
+                end
                 local last = tombstoned
                 for _, refusedAt in pairs(refused) do last = math.max(last, refusedAt) end
                 local isInvalid = reason == 2 or tombstoned == 0

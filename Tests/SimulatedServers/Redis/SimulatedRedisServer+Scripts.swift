@@ -23,6 +23,11 @@ extension SimulatedRedisServer {
             return token == former ? .asked : .written(wasRevived: false)
         },
         TokenScripts.forgetInvalid.digest: change { token, call in
+            guard token.registered == 0 || token.tombstoned > 0 else {
+                let former = token
+                token.refused = token.refused.filter { $0.value > call.time }
+                return token == former ? .asked : .written(wasRevived: false)
+            }
             let isInvalid = token.reason == 2 || token.tombstoned == 0
             return isInvalid && token.isDead && token.latestDeath <= call.time ? .removed : .asked
         },

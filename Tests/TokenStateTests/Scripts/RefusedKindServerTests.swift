@@ -74,8 +74,12 @@ struct RefusedKindServerTests {
             #expect(try await value(in: store) != nil, "refused later")
             try await make([tombstone(9, .feedback), forget(10)], in: store)
             #expect(try await value(in: store) != nil, "the service said so")
-            try await make([register(9), forget(10)], in: store)
+            let lives = try await make([register(9, "de"), forget(10)], in: store)
+            #expect(try await value(in: store) != nil && lives.last?.registeredAt == 9, "for other kinds of topics")
+            try await make([forget(20), tombstone(12, .invalid), forget(20)], in: store)
             #expect(try await value(in: store) == nil)
+            try await make([refuse(10, Self.voip), forget(10)], in: store)
+            #expect(try await value(in: store) == nil, "it never registered")
         }
     }
 
