@@ -51,7 +51,7 @@ final class SimulatedGateway {
     var retriedSince: [[Int]: VirtualTime] = [:]
     /// No request is accepted for the topic.
     var disallowsTopicUntil: VirtualTime = 0
-    /// Number of times it began to refuse the topic.
+    /// Number of times it began to refuse the topic, or a worker may have begun to count anew.
     var disallowedPhases = 0
     /// Refusals of notifications for their topic, by record and token.
     var disallowed: [[Int]: Int] = [:]

@@ -190,6 +190,8 @@ extension World {
         case .certificateReplaced:
             gateway.edition += 1
             gateway.refusesNewestUntil = end
+            // The row of refusals begins anew with another credential, which topics may share.
+            for other in gateways where clock.now < other.disallowsTopicUntil { other.disallowedPhases += 1 }
         case .sentinelsUnanswered: gateway.silencesSentinelsUntil = end
         case .everythingInvalid:
             gateway.refusesEverythingUntil = end

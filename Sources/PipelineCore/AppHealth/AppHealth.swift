@@ -282,12 +282,14 @@ public struct AppHealth: Equatable, Sendable {
     /// - Parameters:
     ///   - suffix: the text behind the bundle ID in the topic.
     ///   - checksum: CRC-32 of the token.
+    ///   - judges: the suffixes of the topics whose acceptances decide; nil: all.
     public mutating func topicRefused(
         _ suffix: String,
         _ reference: NotificationReference,
-        checksum: UInt32
+        checksum: UInt32,
+        judges: [String]?
     ) -> TopicRefusals.Judgement {
-        refusals.refused(suffix, reference, checksum: checksum)
+        refusals.refused(suffix, reference, checksum: checksum, judges: judges)
     }
 
     /// The app has another credential: a stop that the former is to blame for may be probed at once.

@@ -6,7 +6,8 @@
 /// - the credential is not the app's any more, or never was: then the app does not work, and waits.
 ///
 /// Another topic that is accepted decides for the former, if it was since this one is refused, or if this one was never
-/// accepted. Else a notification goes again, ``attempts`` times at most, so that one for a wrong topic does not stay.
+/// accepted. The bundle ID alone is judged by topics with its credential only: that others work says nothing of it.
+/// Else a notification goes again, ``attempts`` times at most, so that one for a wrong topic does not stay.
 /// After ``most`` different notifications without an acceptance the app does not work, and none is rejected any more.
 /// So fewer than ``most`` are lost to a wrong credential. [ours]
 ///
@@ -62,13 +63,23 @@ public struct TopicRefusals: Equatable, Sendable {
 
     /// A notification was refused because of its topic.
     ///
-    /// - Parameter checksum: CRC-32 of the token.
-    mutating func refused(_ suffix: String, _ reference: NotificationReference, checksum: UInt32) -> Judgement {
+    /// - Parameters:
+    ///   - checksum: CRC-32 of the token.
+    ///   - judges: the suffixes of the topics whose acceptances decide; nil: all.
+    mutating func refused(
+        _ suffix: String,
+        _ reference: NotificationReference,
+        checksum: UInt32,
+        judges: [String]? = nil
+    ) -> Judgement {
         events += 1
         let index = index(of: suffix)
         if topics[index].refusedAt == 0 { topics[index].refusedAt = events }
         let since = topics[index].acceptedAt > 0 ? topics[index].refusedAt : 0
-        guard !topics.contains(where: { $0.works && $0.acceptedAt > since }) else { return reject(index) }
+        let isJudged = topics.contains { topic in
+            topic.works && topic.acceptedAt > since && judges?.contains(topic.suffix) ?? true
+        }
+        guard !isJudged else { return reject(index) }
         guard topics[index].run.count < Self.most else { return .doesNotWork }
         let notification = Notification(reference: reference, checksum: checksum)
         let attempts = topics[index].run[notification, default: 0] + 1

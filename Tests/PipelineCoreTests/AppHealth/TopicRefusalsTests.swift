@@ -87,6 +87,18 @@ import Testing
         #expect(refuse(1, Self.voip) == .rejected(isNews: true))
     }
 
+    @Test("A topic with another credential decides nothing about the bundle ID")
+    mutating func foreignJudge() {
+        refusals.accepted("")
+        for record in 1..<20 as Range<UInt32> {
+            refusals.accepted(Self.voip)
+            let reference = NotificationReference(assignment: 1, record: record, token: 0)
+            #expect(refusals.refused("", reference, checksum: 7, judges: []) == .goesAgain)
+            #expect(refusals.refused("", reference, checksum: 7, judges: ["other"]) == .goesAgain)
+        }
+        #expect(refuse(19) == .rejected(isNews: true))
+    }
+
     @Test("Another topic decides nothing while it is refused itself")
     mutating func bothRefused() {
         refusals.accepted(Self.voip)

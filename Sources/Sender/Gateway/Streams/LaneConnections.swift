@@ -42,5 +42,10 @@ struct LaneConnections {
         }
     }
 
+    /// The suffixes of the topics that have the credential of the bundle itself.
+    var suffixesOfOwn: [String] {
+        suffixed.compactMap { $0.connections === own ? $0.pushType.topicSuffix : nil }
+    }
+
     func has(_ connections: CredentialConnections) -> Bool { all.contains { $0 === connections } }
 }

@@ -52,7 +52,8 @@ extension StreamLane {
         settleConfirmed()
         let (reference, checksum) = (queue.reference(at: ticket.slot), queue.checksum(at: ticket.slot))
         let suffix = content.pushType.topicSuffix
-        switch topic.health.change({ $0.topicRefused(suffix, reference, checksum: checksum) }) {
+        let judges = suffix.isEmpty ? sources.suffixesOfOwn : nil
+        switch topic.health.change({ $0.topicRefused(suffix, reference, checksum: checksum, judges: judges) }) {
         case .goesAgain: return .topicRefused
         case .doesNotWork: return .doesNotWork(.topic)
         case .rejected(let isNews):
