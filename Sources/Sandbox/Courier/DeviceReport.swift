@@ -12,8 +12,8 @@ public enum DeviceReport: Sendable, Equatable {
 
     /// One line: `{"topic":…,"token":…}`, with `"unregistered":true` instead of the token, or with the fields of a
     /// notification: `priority`, `expiration` (left out if it says none, or 0), `pushType` and `collapseID` (if it has
-    /// them), `received` and `payload`, a string; a payload that is not UTF-8 stands in `payloadBase64`. Times are as in
-    /// `2013-04-23T09:30:00.250Z`.
+    /// them), `received` and `payload`, a string; a payload that is not UTF-8 stands in `payloadBase64`. Times are as
+    /// in `2013-04-23T09:30:00.250Z`.
     public var json: String {
         var line = Line()
         switch self {
