@@ -6,7 +6,7 @@ extension RedisEndpoint {
     ///   scheme, its credentials or the name of the master; with sentinels, in the database, too.
     public static func list(urls text: String) throws(RedisEndpointError) -> [RedisEndpoint] {
         var urls: [String] = []
-        for part in text.split(separator: ",", omittingEmptySubsequences: false) {
+        for part in trimming(text[...]).split(separator: ",", omittingEmptySubsequences: false) {
             let trimmed = trimming(part)
             // A comma inside of a password separates nothing.
             if let last = urls.indices.last, !trimmed.contains("://") {

@@ -30,6 +30,12 @@ struct RedisEndpointListTests {
             try RedisEndpoint.list(urls: "redis+sentinel://:p,w@a:1/news/2, redis+sentinel://:p,w@b,c/news/2")
                 == expected(("a", 1), ("b", 26_379), ("c", 26_379))
         )
+        // Spaces at the ends, as a file or a variable may have them.
+        #expect(
+            try RedisEndpoint.list(urls: " redis+sentinel://:p,w@a:1,b/news/2 ") == expected(("a", 1), ("b", 26_379))
+        )
+        let named = try RedisEndpoint.list(urls: "redis+sentinel://a,b/news ")
+        #expect(named.map(\.master) == ["news", "news"])
     }
 
     @Test(
