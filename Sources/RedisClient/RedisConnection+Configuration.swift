@@ -58,7 +58,7 @@ public struct RedisDisconnection: Error, Sendable, Equatable, CustomStringConver
     /// The server's `host:port`.
     public let address: String
     public let reason: String
-    /// The server's answer to the login, if that is the reason.
+    /// The server's answer to the login, if that is the reason; or a sentinel's, if no sentinel accepts the login.
     public let refusal: RedisError?
     /// Failures in a row, from 1 on.
     public let attempt: Int

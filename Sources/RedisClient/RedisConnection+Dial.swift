@@ -12,7 +12,7 @@ extension RedisConnection {
                 configuration.endpoint = configuration.endpoint.at(server)
                 dial()
             case .failure(let silence):
-                lost(reason: silence.reason)
+                lost(reason: silence.reason, refusal: silence.refusal)
             }
         }
     }

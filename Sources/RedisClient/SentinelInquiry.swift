@@ -37,7 +37,7 @@ final class SentinelInquiry {
         switch step {
         case .ask(let position): ask(sentinels.connections[position])
         case .found(let server): finish(.success(server))
-        case .failed(let reason): finish(.failure(SentinelSilence(reason: reason)))
+        case .failed(let silence): finish(.failure(silence))
         }
     }
 
@@ -47,7 +47,7 @@ final class SentinelInquiry {
         connection.onStateChange = { [weak self] state in
             // A sentinel that is away now is not waited for: others may be there.
             guard let self, case .disconnected(let cause) = state else { return }
-            answered(.nothing(cause.reason))
+            answered(SentinelAnswer(cause))
         }
         connection.send { writer in
             writer.command("SENTINEL", argumentCount: 2)
@@ -78,10 +78,4 @@ final class SentinelInquiry {
         self.completion = nil
         completion?(result)
     }
-}
-
-/// No sentinel has told the address of the master.
-struct SentinelSilence: Error {
-    /// Names each sentinel with its problem.
-    let reason: String
 }

@@ -9,8 +9,8 @@ struct SentinelSearch {
         /// Ask the sentinel at this position.
         case ask(Int)
         case found(RedisAddress)
-        /// All were asked in vain, for these reasons.
-        case failed(String)
+        /// All were asked in vain.
+        case failed(SentinelSilence)
     }
 
     private let master: String
@@ -19,6 +19,8 @@ struct SentinelSearch {
     private var next = 0
     /// Of this search: one for each sentinel that was asked in vain.
     private var problems: [String] = []
+    /// Of this search: answers of sentinels that did not accept the login.
+    private var refusals: [RedisError] = []
 
     init(master: String, sentinels: [RedisAddress]) {
         precondition(!sentinels.isEmpty, "there is a sentinel to ask")
@@ -28,6 +30,7 @@ struct SentinelSearch {
 
     mutating func begin() -> Step {
         problems = []
+        refusals = []
         return ask()
     }
 
@@ -35,10 +38,11 @@ struct SentinelSearch {
     mutating func answered(_ answer: SentinelAnswer) -> Step {
         switch answer {
         case .server(let server): return .found(server)
-        case .nothing(let reason):
+        case .nothing(let reason, let refusal):
+            if let refusal { refusals.append(refusal) }
             let asked = (next + sentinels.count - 1) % sentinels.count
             problems.append("\(sentinels[asked]): \(reason)")
-            return problems.count < sentinels.count ? ask() : .failed(failure)
+            return problems.count < sentinels.count ? ask() : .failed(silence)
         }
     }
 
@@ -47,16 +51,35 @@ struct SentinelSearch {
         return .ask(next)
     }
 
-    private var failure: String {
-        "no sentinel tells the address of the master \"\(master)\": \(problems.joined(separator: "; "))"
+    private var silence: SentinelSilence {
+        SentinelSilence(
+            reason: "no sentinel tells the address of the master \"\(master)\": \(problems.joined(separator: "; "))",
+            // While one of them may yet answer, waiting helps.
+            refusal: refusals.count == sentinels.count ? refusals[0] : nil
+        )
     }
+}
+
+/// No sentinel has told the address of the master.
+struct SentinelSilence: Error, Equatable {
+    /// Names each sentinel with its problem.
+    let reason: String
+    /// The first one's answer to the login, if none of them accepts it.
+    let refusal: RedisError?
 }
 
 /// A sentinel's answer to the question for the master.
 enum SentinelAnswer: Equatable {
     case server(RedisAddress)
     /// It names none, for this reason.
-    case nothing(String)
+    ///
+    /// - Parameter refusal: its answer to the login, if it does not accept that.
+    case nothing(String, refusal: RedisError? = nil)
+
+    /// - Parameter loss: of the connection to the sentinel, or the attempt to make one.
+    init(_ loss: RedisDisconnection) {
+        self = .nothing(loss.reason, refusal: loss.isAuthenticationFailure ? loss.refusal : nil)
+    }
 
     /// - Parameter result: of `SENTINEL get-master-addr-by-name`: an array of host and port, null for an unknown name.
     ///

@@ -107,6 +107,16 @@ struct RedisSentinelServerTests {
         try await ignorant.close()
     }
 
+    @Test("A password that no sentinel accepts is an authentication failure")
+    func wrongPassword() async throws {
+        let servers = try (0..<2).map { _ in try RedisServerProcess(arguments: ["--requirepass", "right"]) }
+        let client = try await Self.client(sentinels: servers.map(\.port), password: "wrong")
+        let loss = try #require(await Self.loss(of: client))
+        #expect(loss.isAuthenticationFailure)
+        #expect(loss.reason.contains("127.0.0.1:\(servers[1].port): "))
+        try await client.close()
+    }
+
     @Test("A sentinel's word is not taken for a master that is none: the next sentinel is asked")
     func proven() async throws {
         let master = try RedisServerProcess()

@@ -53,11 +53,41 @@ struct SentinelSearchTests {
             #expect(
                 search.answered(.nothing("it is no sentinel"))
                     == .failed(
-                        "no sentinel tells the address of the master \"news\": s0:26379: \(reason); "
-                            + "s1:26379: it is no sentinel"
+                        SentinelSilence(
+                            reason: "no sentinel tells the address of the master \"news\": s0:26379: \(reason); "
+                                + "s1:26379: it is no sentinel",
+                            refusal: nil
+                        )
                     )
             )
         }
+    }
+
+    @Test("A login is refused when all sentinels refuse it in one search; one that is merely away may accept it")
+    func login() {
+        func loss(_ refusal: String?) -> SentinelAnswer {
+            SentinelAnswer(
+                RedisDisconnection(
+                    address: "s:1",
+                    reason: "",
+                    refusal: refusal.map { RedisError.server(text: $0) },
+                    attempt: 1
+                )
+            )
+        }
+        let (wrong, missing) = ("WRONGPASS invalid username-password pair", "NOAUTH Authentication required.")
+        let search = Search(2)
+        func refusal(_ first: String?, _ second: String?) -> RedisError? {
+            _ = search.begin()
+            _ = search.answered(loss(first))
+            guard case .failed(let silence) = search.answered(loss(second)) else { return nil }
+            return silence.refusal
+        }
+        #expect(refusal(wrong, missing) == RedisError.server(text: wrong))
+        #expect(refusal(wrong, nil) == nil)
+        #expect(refusal(nil, missing) == nil, "that of a former search does not count")
+        #expect(refusal(wrong, "ERR max number of clients reached") == nil)
+        #expect(refusal(missing, missing) == RedisError.server(text: missing))
     }
 
     // MARK: Answers
