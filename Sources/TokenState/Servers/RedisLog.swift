@@ -1,4 +1,7 @@
+import BelfrySupport
 import Logging
+import NIOCore
+import PipelineCore
 import RedisClient
 import Synchronization
 
@@ -23,7 +26,8 @@ package final class RedisLog: Sendable {
             return state.clients
         }
         return { [self] news in
-            if state.withLock({ $0.news.isTold(news, by: client) }) { logger.report(news) }
+            let now = MonotonicTime(.now())
+            if state.withLock({ $0.news.isTold(news, by: client, now: now) }) { logger.report(news) }
         }
     }
 }
@@ -31,30 +35,46 @@ package final class RedisLog: Sendable {
 /// Decides which news of a process's clients of Redis are told. Pure.
 ///
 /// All of them lose a server at the same time and try again on their own: one of them speaks for each server that is
-/// away, and the server is back when the last of them is connected.
+/// away, the same reason once a minute, and the server is back when the last of them is connected.
 struct RedisNews: Equatable, Sendable {
-    /// By the server's address: the client that tells that it is away.
-    private var speakers: [String: Int] = [:]
+    /// The client that tells that a server is away.
+    private struct Speaker: Equatable {
+        let client: Int
+        /// The reasons of the last minute. They may take turns.
+        var told: [String: MonotonicTime] = [:]
+
+        mutating func tells(_ reason: String, now: MonotonicTime) -> Bool {
+            told = told.filter { $0.value.elapsed(until: now) < RedisNews.repetition }
+            guard told[reason] == nil else { return false }
+            told[reason] = now
+            return true
+        }
+    }
+
+    /// The same reason is told again after this time. [ours]
+    private static let repetition = Duration.seconds(60)
+
+    /// By the server's address.
+    private var speakers: [String: Speaker] = [:]
     /// Clients that have lost a server, and are not connected again.
     private var away: Set<Int> = []
     private var isConnectedTold = false
 
-    mutating func isTold(_ state: RedisConnectionState, by client: Int) -> Bool {
+    mutating func isTold(_ state: RedisConnectionState, by client: Int, now: MonotonicTime) -> Bool {
         switch state {
         case .connected:
             away.remove(client)
-            speakers = speakers.filter { $0.value != client }
+            speakers = speakers.filter { $0.value.client != client }
             guard away.isEmpty, !isConnectedTold else { return false }
             isConnectedTold = true
             return true
         case .disconnected(let cause):
             away.insert(client)
             isConnectedTold = false
-            guard let speaker = speakers[cause.address] else {
-                speakers[cause.address] = client
-                return true
-            }
-            return speaker == client
+            var speaker = speakers[cause.address] ?? Speaker(client: client)
+            guard speaker.client == client else { return false }
+            defer { speakers[cause.address] = speaker }
+            return speaker.tells(cause.reason, now: now)
         }
     }
 }
