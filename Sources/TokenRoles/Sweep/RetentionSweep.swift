@@ -24,7 +24,7 @@ final class RetentionSweep {
         var spared = 0
         /// Records of a layout that is not known here.
         var unreadable = 0
-        /// Servers that a sweep went on without.
+        /// Servers that a sweep went on without: dead, or no masters any more.
         var leftOut = 0
         /// Sweeps over all servers.
         var completed = 0
@@ -207,6 +207,8 @@ final class RetentionSweep {
             switch result {
             case .success(let reply):
                 self.position?.failures = 0
+                // It may have waited for the master that sentinels named next, to which the cursor means nothing.
+                if !redis.masterAddresses.contains(server) { self.position?.isPartial = true }
                 let (next, keys) = TokenKeys.readScan(reply)
                 look(into: keys, number) { [weak self] lookedAt in
                     self?.scanNext(from: next, after: max(lookedAt, self?.scanKeys ?? 0), number)
@@ -220,13 +222,11 @@ final class RetentionSweep {
 
     private func failed(_ server: RedisAddress, _ error: RedisError) {
         position?.failures += 1
-        // A server that is none any more has given its buckets to others: the next sweep finds what this one missed.
-        guard redis.masterAddresses.contains(server) else {
-            position?.moveToNextServer()
-            return
-        }
-        // One that is dead must not keep what is old on all others.
-        guard let failures = position?.failures, failures >= limits.attempts else { return }
+        // One that is dead must not keep what is old on all others. One that is no master any more has given its
+        // buckets to others, which were swept before, or are no part of this sweep.
+        guard let failures = position?.failures,
+            failures >= limits.attempts || !redis.masterAddresses.contains(server)
+        else { return }
         position?.moveToNextServer()
         position?.isPartial = true
         counters.leftOut += 1
