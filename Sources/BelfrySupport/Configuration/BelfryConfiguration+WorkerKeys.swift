@@ -84,7 +84,7 @@ extension BelfryConfiguration {
             "a connection on which nothing was sent for so long is closed"
         },
         Key("worker.connect-timeout", \.worker.connectTimeout, .duration(connectTimeouts)) {
-            "how long connecting and handshake may take together"
+            "how long connecting may take, again the handshake, and again the answers of a proxy"
         },
         Key("worker.backoff-base", \.worker.backoffBase, .duration(.milliseconds(100)...(.seconds(60)))) {
             "the longest first wait after a connection failed, at most the cap"

@@ -17,7 +17,7 @@ protocol ConnectionOwner: AnyObject {
 }
 
 /// Opens channels to the gateways of an environment: the first of their addresses that answers, or a tunnel through the
-/// environment's proxy, then TLS, and a time limit for both.
+/// environment's proxy, then TLS, and a time limit for each.
 ///
 /// Bound to one event loop.
 final class GatewayDialer {
