@@ -55,6 +55,8 @@ package final class ServiceAddresses {
     private static let longestUse = TimeAmount.seconds(30)
     /// Addresses that are known are used when the resolver has not answered within this time. [ours]
     private static let patience = TimeAmount.seconds(1)
+    /// A proxy that resolves a name and connects to it gets at least this time to answer. [ours]
+    private static let shortestAnswer = TimeAmount.seconds(2)
 
     /// - Parameters:
     ///   - names: of the service; one at least.
@@ -90,7 +92,7 @@ package final class ServiceAddresses {
     ///   - bootstrap: for channels of this event loop; without handlers, which may be added in the completion.
     ///   - turn: rises from one attempt to the next, so that connections are spread over the addresses.
     ///   - timeout: for all addresses together, without the time that the resolver takes; and again for the answers of
-    ///     a proxy.
+    ///     a proxy, see ``answerTimeout(names:within:)``.
     ///   - completion: an error that comes of a proxy is a ``ProxyFailure``.
     package func connect(
         _ bootstrap: ClientBootstrap,
@@ -102,10 +104,16 @@ package final class ServiceAddresses {
         let names = names
         let now = MonotonicTime(NIODeadline.now())
         let order = memory.proxied.withLock { $0.order(of: names, turn: turn, now: now) { _ in 0 } }
-        // Each has a share of the time, so that one which the proxy waits for does not take that of the others.
-        let share = TimeAmount.nanoseconds(timeout.nanoseconds / Int64(order.count))
-        let attempt = ProxyAttempt(proxy: proxy, order: order, bootstrap: bootstrap, turn: turn, timeout: share)
+        let attempt = ProxyAttempt(proxy: proxy, order: order, bootstrap: bootstrap, turn: turn, timeout: timeout)
         tunnel(attempt, completion)
+    }
+
+    /// The time for a proxy's answer for one of so many names.
+    ///
+    /// Each has a share of the time, so that one which the proxy waits for does not take that of the others. With many
+    /// names it is 2 s at least, or all of the time if that is less: all may then take longer than `timeout`.
+    static func answerTimeout(names count: Int, within timeout: TimeAmount) -> TimeAmount {
+        max(.nanoseconds(timeout.nanoseconds / Int64(count)), min(timeout, shortestAnswer))
     }
 
     /// Opens a connection to the first of the addresses that answers.
@@ -196,8 +204,10 @@ package final class ServiceAddresses {
         let order: [HostPort]
         let bootstrap: ClientBootstrap
         let turn: Int
-        /// For a connection to the proxy, and again for its answer.
+        /// For each connection to the proxy.
         let timeout: TimeAmount
+
+        var answerTimeout: TimeAmount { ServiceAddresses.answerTimeout(names: order.count, within: timeout) }
 
         func failure(at index: Int, _ cause: ProxyFailure.Cause) -> ProxyFailure {
             ProxyFailure(of: proxy, target: order[index], cause)
@@ -228,7 +238,7 @@ package final class ServiceAddresses {
     ) {
         let (channel, order) = (connected.channel, attempt.order)
         let target = order[index]
-        let handler = ProxyTunnelHandler(to: target, through: attempt.proxy, timeout: attempt.timeout) { [self] in
+        let handler = ProxyTunnelHandler(to: target, through: attempt.proxy, timeout: attempt.answerTimeout) { [self] in
             switch $0 {
             case .success(let sentBytes):
                 let now = MonotonicTime(NIODeadline.now())

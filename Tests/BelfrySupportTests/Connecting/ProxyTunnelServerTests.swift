@@ -221,6 +221,15 @@ struct ProxyTunnelServerTests {
         }
     }
 
+    @Test(
+        "Gateways share the time for answers, down to 2 s for each, or to all of a shorter time",
+        arguments: [(1, 10_000, 10_000), (2, 10_000, 5000), (16, 10_000, 2000), (16, 60_000, 3750), (16, 500, 500)]
+    )
+    func shares(names: Int, milliseconds: Int, expected: Int) {
+        let share = ServiceAddresses.answerTimeout(names: names, within: .milliseconds(Int64(milliseconds)))
+        #expect(share == .milliseconds(Int64(expected)))
+    }
+
     @Test("Eight dead addresses of the proxy are passed in one attempt, and it is asked once")
     func deadAddresses() async throws {
         try await withProxy(.answer([Self.ok])) { proxy in
