@@ -30,6 +30,15 @@ struct StreamTopicRefusalTests {
         }
     }
 
+    /// A broadcast to a channel of its own.
+    private func broadcast(_ number: Int) -> PushSendRequest {
+        .with {
+            $0.channel = Data("channel \(number)".utf8).base64EncodedString()
+            $0.expiration = 0
+            $0.priority = 10
+        }
+    }
+
     // MARK: The credential's fault
 
     @Test(
@@ -72,6 +81,21 @@ struct StreamTopicRefusalTests {
         bench.wait(milliseconds: 10_000)
         #expect(bench.service.accepted(of: Bench.sport).sorted() == Array(1...100))
         #expect(bench.service.accepted(of: Self.voip).sorted() == Array(1...40))
+    }
+
+    @Test("An app that sends broadcasts alone stops as well, and loses none")
+    func broadcasts() throws {
+        let bench = makeBench()
+        defer { bench.shard.leave() }
+        bench.service.reply = { _ in .refuse(.topicDisallowed) }
+        try bench.bring((1...30).map { (Bench.sport, broadcast($0)) })
+        bench.wait(milliseconds: 5000)
+        #expect(try bench.reason(Bench.sport) == "topic-refused" && bench.offsets(.rejected).isEmpty)
+        #expect(bench.lines.metadata(of: Self.stopped).first?["topics"] == Bench.sport)
+        bench.service.reply = { _ in .accept }
+        bench.wait(milliseconds: 10_000)
+        #expect(bench.service.accepted.count == 30 && bench.reason(Bench.sport) == nil)
+        #expect(try bench.committed()?.offset == 30 && bench.offsets(.rejected).isEmpty)
     }
 
     @Test("Another certificate ends the stop at once, however long the wait for the next probe is")
@@ -132,6 +156,19 @@ struct StreamTopicRefusalTests {
         let lines = bench.lines.metadata(of: Self.rejected)
         #expect(lines.map { $0["topic"] } == [Self.voip])
         #expect(lines.first?["reason"] == "TopicDisallowed")
+    }
+
+    @Test("An accepted broadcast shows that the credential is the app's, and that it lacks the other topic")
+    func acceptedBroadcast() throws {
+        let bench = makeBench()
+        defer { bench.shard.leave() }
+        bench.service.reply = { $0.topic == Self.voip ? .refuse(.topicDisallowed) : .accept }
+        try bench.bring([(Bench.sport, broadcast(1))])
+        bench.wait(milliseconds: 1000)
+        try bench.bring([(Bench.sport, voipRequest(1...3))])
+        bench.wait(milliseconds: 1000)
+        #expect(bench.service.tokens(of: Self.voip).sorted() == [1, 2, 3])
+        #expect(try bench.outcomes().filter { $0.kind == .rejected }.count == 3)
     }
 
     @Test("A single request of an app that sends nothing else is rejected after some attempts, and stops nothing")

@@ -13,10 +13,11 @@ extension StreamLane {
         _ answer: ProviderAnswer?,
         by connections: CredentialConnections?
     ) -> ProviderVerdict {
-        if verdict.isAboutTokenOrTopic, isBroadcast(ticket) { return .rejected }
         if verdict.isAboutProvider, isOutdated(connections, for: ticket) { return .reconnect }
         switch verdict {
         case .topicRefused: return judgeTopic(of: ticket, answer)
+        // A broadcast has no token to blame.
+        case .tokenDead where isBroadcast(ticket), .tokenRefused where isBroadcast(ticket): return .rejected
         // It waits with the others instead of being lost to a gateway that may be wrong.
         case .tokenRefused where isDoubted: return .reconnect
         default: return verdict
@@ -43,7 +44,8 @@ extension StreamLane {
         }
     }
 
-    /// Judges the refusal of a request's topic by the others of the app, in all shards.
+    /// Judges the refusal of a request's topic by the others of the app, in all shards. A broadcast is for the bundle
+    /// itself, and has the checksum of its channel's id.
     private func judgeTopic(of ticket: StreamTicket, _ answer: ProviderAnswer?) -> ProviderVerdict {
         guard queue.place(of: ticket) != nil, let content = contents[Int(queue.content(at: ticket.slot))] else {
             return .topicRefused
@@ -51,7 +53,7 @@ extension StreamLane {
         // Acceptances that were read before end the row.
         settleConfirmed()
         let (reference, checksum) = (queue.reference(at: ticket.slot), queue.checksum(at: ticket.slot))
-        let suffix = content.pushType.topicSuffix
+        let suffix = content.credentialType.topicSuffix
         let judges = suffix.isEmpty ? sources.suffixesOfOwn : nil
         switch topic.health.change({ $0.topicRefused(suffix, reference, checksum: checksum, judges: judges) }) {
         case .goesAgain: return .topicRefused
@@ -61,7 +63,7 @@ extension StreamLane {
             let credential = connections(at: ticket.slot)?.identity.credential.name ?? "none"
             let metadata: Logger.Metadata = [
                 "app": .string(topic.bundleID), "environment": .string(topic.environment),
-                "topic": .string(content.topic), "credential": .string(credential),
+                "topic": .string(topic.bundleID + suffix), "credential": .string(credential),
                 "reason": .string(answer?.reason?.rawValue ?? ""),
             ]
             topics.logger.warning("topic of an app is refused; requests for it are rejected", metadata: metadata)
@@ -69,28 +71,20 @@ extension StreamLane {
         }
     }
 
-    /// The suffixes of the topics to which notifications went, each once in a row.
+    /// The suffixes of the topics to which notifications went, each once in a row. That of a broadcast is empty.
     func topicSuffixes(of slots: [Int]) -> [String] {
         var suffixes: [String] = []
         var last: UInt32?
         for slot in slots where queue.content(at: slot) != last {
             last = queue.content(at: slot)
-            guard let content = contents[Int(queue.content(at: slot))], content.broadcastPath == nil else { continue }
-            if suffixes.last != content.pushType.topicSuffix { suffixes.append(content.pushType.topicSuffix) }
+            guard let suffix = contents[Int(queue.content(at: slot))]?.credentialType.topicSuffix else { continue }
+            if suffixes.last != suffix { suffixes.append(suffix) }
         }
         return suffixes
     }
 }
 
 extension ProviderVerdict {
-    /// The token is to blame, or the topic: an answer to a broadcast, which names neither, leads to its rejection only.
-    fileprivate var isAboutTokenOrTopic: Bool {
-        switch self {
-        case .tokenDead, .tokenRefused, .topicRefused: true
-        default: false
-        }
-    }
-
     /// The credential is to blame, or what its connection was opened with.
     fileprivate var isAboutProvider: Bool {
         switch self {
