@@ -138,6 +138,32 @@ struct StreamTopicRefusalTests {
         #expect(bench.service.accepted(of: Bench.sport) == Array(1...30) && bench.reason(Bench.sport) == nil)
     }
 
+    @Test("A refusal of the topic with a former credential does not end a probe")
+    func outdatedProbe() throws {
+        let keys = try ScriptedKeys()
+        let bench = makeBench()
+        defer { bench.shard.leave() }
+        bench.setClock(unixSeconds: 1_700_000_000)
+        bench.service.providerTokens = keys.tokens
+        bench.service.reply = { _ in .wait }
+        let health = try bench.shard.addTopic(Bench.sport).health
+        let now = bench.shard.now
+        health.change { $0.failed(.serviceTrouble, now: now, random: 0) }
+        try bench.bring((Bench.sport, [1]))
+        for _ in 0..<500 where bench.service.requests.isEmpty { bench.wait(milliseconds: 20) }
+        let probe = try #require(bench.service.requests.first)
+        bench.service.credentials[Bench.sport] = .key(keys.ids[0])
+        bench.wait(milliseconds: 1000)
+        bench.service.peers[probe.connection].answerAll(.refuse(.topicDisallowed))
+        bench.wait(milliseconds: 1000)
+        #expect(health.state.reason == .serviceTrouble)
+        #expect(bench.service.tokens(of: Bench.sport) == [1, 1], "it goes again with the new credential")
+
+        for peer in bench.service.peers { peer.answerAll() }
+        bench.wait(milliseconds: 1000)
+        #expect(health.state == .works)
+    }
+
     // MARK: The request's fault
 
     @Test("Requests for a topic that the credential lacks are rejected, with one line, while the app's other one works")

@@ -14,7 +14,7 @@ enum StreamEvent {
     case answered(ProviderAnswer, to: NotificationReference)
     /// Notifications were accepted, of which the first was sent at a time.
     case confirmed([Int], sentAt: MonotonicTime)
-    /// Something else happened to a notification. Without an answer there was none; the standing is that of a refused
-    /// token.
+    /// Something else happened to a notification. Without an answer there was none, or it says nothing of the topic.
+    /// The standing is that of a refused token.
     case settled(StreamVerdict, ProviderAnswer?, AppHealth.RefusalStanding)
 }

@@ -309,7 +309,9 @@ final class StreamLane: AppTransport {
         if let answer {
             topics.stage.handle(.answered(answer, to: queue.reference(at: result.slot)), of: self)
         }
-        guard result.result == .confirmed else { return settle(result, answer, by: connections) }
+        // An answer after which a request only changes its connection does not show that the topic works.
+        let told = judged == .reconnect ? nil : answer
+        guard result.result == .confirmed else { return settle(result, told, by: connections) }
         let sentAt = queue.sentAt(result.slot)
         if confirmed.isEmpty { topics.hasConfirmed(self) }
         confirmedFrom = confirmed.isEmpty ? sentAt : min(confirmedFrom, sentAt)
