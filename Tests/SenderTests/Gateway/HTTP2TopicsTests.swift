@@ -132,6 +132,28 @@ struct HTTP2TopicsTests {
         #expect(topics.open().map(\.requestCount) == [1] && first.requestCount == 1)
     }
 
+    @Test("A lane stands still, though a credential that its next request does not need waits for the budget")
+    func foreignBudget() throws {
+        let topics = ScriptedTopics()
+        topics.others = [.voip: .voipCertificate(bundleID: Self.news)]
+        let lane = topics.makeLane(Self.news, .certificate(bundleID: Self.news))
+        topics.hasBudgetFrom = topics.now + .seconds(7200)
+        try topics.append(1, to: lane, pushType: .voip)
+        lane.pump(now: topics.now, isMoreAtHand: false)
+        #expect(lane.isWaitingForBudget && !lane.standsStill(now: topics.now))
+        topics.now = topics.now + .seconds(3600)
+        #expect(!lane.standsStill(now: topics.now))
+
+        _ = lane.takeWaiting(assignment: 1) { _ in true }
+        topics.hasBudgetFrom = nil
+        try topics.append(1, to: lane)
+        lane.pump(now: topics.now, isMoreAtHand: false)
+        #expect(lane.sources.all.map { $0.pool.isWaitingForBudget } == [false, true])
+        #expect(!lane.isWaitingForBudget && !lane.standsStill(now: topics.now), "its time begins")
+        topics.now = topics.now + .seconds(3600)
+        #expect(lane.standsStill(now: topics.now))
+    }
+
     @Test("A connection without stream numbers takes no more, and others go on at once")
     func usedUp() throws {
         let topics = ScriptedTopics()

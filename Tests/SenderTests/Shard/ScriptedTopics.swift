@@ -22,6 +22,8 @@ final class ScriptedTopics: GatewayConnectors, StreamStage {
     /// For all bundles, of push types that go otherwise.
     var others: [PushType: AppCredential] = [:]
     let providerTokens: ProviderTokens?
+    /// The time until which the budget has no connection; nil: it has some.
+    var hasBudgetFrom: MonotonicTime?
     private(set) var turns: [Int] = []
     private(set) var asked: [Asked] = []
     /// Bundles of the topics that connections were counted for when they ended, and of those that failed with them.
@@ -135,7 +137,7 @@ final class ScriptedTopics: GatewayConnectors, StreamStage {
 
     func mayConnect(_ topic: Topic, _ purpose: ConnectionBudget.Purpose, now: MonotonicTime) -> MonotonicTime? {
         asked.append(Asked(bundleID: topic.bundleID, purpose: purpose))
-        return nil
+        return hasBudgetFrom
     }
 
     func handle(_ event: TransportEvent, of topic: Topic) {

@@ -11,9 +11,6 @@ struct LaneConnections {
     /// Each once.
     private(set) var all: [CredentialConnections] = []
 
-    /// One of them waits for the connection budget.
-    var areWaitingForBudget: Bool { all.contains { $0.pool.isWaitingForBudget } }
-
     /// Nil: no credential may send the push type, or none was looked for.
     subscript(pushType: PushType) -> CredentialConnections? {
         pushType.topicSuffix.isEmpty ? own : suffixed.first { $0.pushType == pushType }?.connections

@@ -200,7 +200,7 @@ final class StreamLane: AppTransport {
         let isWaiting = queue.waitingCount > 0 && queue.admission != .none && !queue.isResting
         return standstill.observeLane(
             hasWork: queue.inFlightCount > 0 || isWaiting,
-            isExcused: isHeld || sources.all.isEmpty || sources.areWaitingForBudget,
+            isExcused: isHeld || sources.all.isEmpty || nextWaitsForBudget(now: now),
             settledEnd: queue.settledEnd,
             allowance: queue.inFlightCount > 0 ? queue.limits.requestTimeout : .zero,
             now: now
@@ -390,6 +390,11 @@ extension StreamLane {
     /// Topics that share connections wait together, while none of them has room.
     var isWaitingForBudget: Bool {
         guard queue.inFlightCount == 0, queue.waitingCount > 0, queue.admission != .none else { return false }
-        return sources.areWaitingForBudget
+        return nextWaitsForBudget(now: topics.now)
+    }
+
+    /// The next notification waits for a connection of the budget. Other credentials do not matter to it.
+    private func nextWaitsForBudget(now: MonotonicTime) -> Bool {
+        nextConnections(now: now)?.pool.isWaitingForBudget ?? false
     }
 }
