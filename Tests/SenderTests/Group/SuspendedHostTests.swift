@@ -65,13 +65,15 @@ struct SuspendedHostTests {
         bench.wait(milliseconds: 1000)
         // The first one leaves before the gateway's settings come.
         #expect(bench.service.accepted(of: ShardBench.news) == [1])
+        let session = bench.service.peers[0].session
+        session.returnsWindow = false
         try bench.bring((ShardBench.news, [2]))
         bench.wait(milliseconds: 1000)
         #expect(bench.service.peers.count == 1 && bench.service.requests.count == 1)
         bench.group.answersCommits = false
         bench.suspended = .seconds(11)
         bench.wait(milliseconds: 100)
-        bench.service.peers[0].session.send(HTTP2Settings(streamWindowBytes: 65_535))
+        session.returnsWindow = true
         bench.service.peers[0].flush()
         bench.wait(milliseconds: 1000)
         #expect(bench.service.requests.count == 1 && bench.service.peers[0].isEnded)
