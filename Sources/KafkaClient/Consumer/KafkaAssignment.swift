@@ -24,9 +24,14 @@ struct KafkaAssignment {
     /// The last offsets of partitions that were read to their end, if they hold nothing to read: marks of transactions,
     /// and records of those that were aborted.
     private var unreadable: [KafkaTopicPartition: Range<Int64>] = [:]
-    private var known: [Key: Bool] = [:]
-    /// Messages come in runs of one partition.
-    private var last: (key: Key, isAssigned: Bool)?
+    /// The offsets behind the last messages that were handed out since the last start, but for ``last``'s.
+    ///
+    /// librdkafka's position is no help: at the end of a partition it stands behind the marks of transactions, too.
+    private var next: [KafkaTopicPartition: Int64] = [:]
+    /// Nil: not assigned.
+    private var known: [Key: KafkaTopicPartition?] = [:]
+    /// Messages come in runs of one partition; the place is nil if that is not assigned.
+    private var last: (key: Key, place: KafkaTopicPartition?, next: Int64)?
 
     var partitions: [KafkaTopicPartition] { starts.keys.sorted() }
 
@@ -36,12 +41,16 @@ struct KafkaAssignment {
         running = []
         moved = []
         unreadable = [:]
+        next = [:]
+        last = nil
         add(positions)
     }
 
     mutating func add(_ positions: [KafkaPartitionOffset]) {
+        endRun()
         for position in positions {
             starts[position.place] = position.offset
+            next[position.place] = nil
             paused.remove(position.place)
             running.remove(position.place)
             moved.remove(position.place)
@@ -50,8 +59,10 @@ struct KafkaAssignment {
     }
 
     mutating func remove(_ places: [KafkaTopicPartition]) {
+        endRun()
         for place in places {
             starts[place] = nil
+            next[place] = nil
             unreadable[place] = nil
         }
         paused.subtract(places)
@@ -77,7 +88,9 @@ struct KafkaAssignment {
     /// Notes the new position of a partition.
     mutating func move(_ position: KafkaPartitionOffset) {
         guard starts[position.place] != nil else { return }
+        endRun()
         starts[position.place] = position.offset
+        next[position.place] = nil
         moved.insert(position.place)
         forgetAddresses()
     }
@@ -87,16 +100,13 @@ struct KafkaAssignment {
         running.remove(place)
     }
 
-    /// Notes that an assigned partition was read to its end.
+    /// Notes that an assigned partition was read to its end, all messages before having been handed out.
     ///
-    /// - Parameters:
-    ///   - position: one past the last record that librdkafka handed out, perhaps of a former start; negative: it
-    ///     handed out none.
-    ///   - end: the offset at which reading goes on, beyond `position` if nothing in between can be read.
-    mutating func noteEnd(of place: KafkaTopicPartition, position: Int64, end: Int64) {
+    /// - Parameter end: the offset at which reading goes on.
+    mutating func noteEnd(of place: KafkaTopicPartition, end: Int64) {
+        endRun()
         guard let start = starts[place] else { return }
-        let next = max(position, start)
-        // A position beyond the end is that of records which follow it in the same batch.
+        let next = next[place] ?? start
         unreadable[place] = next >= 0 && next <= end ? next..<end : nil
     }
 
@@ -110,24 +120,34 @@ struct KafkaAssignment {
     ///
     /// - Parameters:
     ///   - topicAddress: stable while a partition of the topic is assigned.
+    ///   - offset: the message's.
     ///   - topic: the topic's name, asked for once.
-    mutating func contains(topicAddress: UInt, partition: Int32, topic: () -> String) -> Bool {
+    mutating func contains(topicAddress: UInt, partition: Int32, offset: Int64, topic: () -> String) -> Bool {
         let key = Key(topicAddress: topicAddress, partition: partition)
-        if let last, last.key == key { return last.isAssigned }
-        let isAssigned: Bool
+        if let last, last.key == key {
+            self.last?.next = offset + 1
+            return last.place != nil
+        }
+        endRun()
+        let place: KafkaTopicPartition?
         if let answer = known[key] {
-            isAssigned = answer
+            place = answer
         } else {
-            let place = KafkaTopicPartition(topic: topic(), partition: partition)
-            isAssigned = starts[place] != nil
-            known[key] = isAssigned
-            if isAssigned {
+            let named = KafkaTopicPartition(topic: topic(), partition: partition)
+            place = starts[named] == nil ? nil : named
+            known[key] = .some(place)
+            if let place {
                 running.insert(place)
                 moved.remove(place)
             }
         }
-        last = (key, isAssigned)
-        return isAssigned
+        last = (key, place, offset + 1)
+        return place != nil
+    }
+
+    private mutating func endRun() {
+        if let last, let place = last.place { next[place] = last.next }
+        last = nil
     }
 
     /// Forgets the addresses. Once none of a topic is assigned, its object may be freed and the address reused.

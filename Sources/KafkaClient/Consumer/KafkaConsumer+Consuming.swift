@@ -130,7 +130,8 @@ extension KafkaConsumer {
         }
         return assignment.contains(
             topicAddress: UInt(bitPattern: topic),
-            partition: message.pointee.partition
+            partition: message.pointee.partition,
+            offset: message.pointee.offset
         ) {
             String(cString: rd_kafka_topic_name(topic))
         }
@@ -142,8 +143,7 @@ extension KafkaConsumer {
     }
 
     private func noteEnd(_ message: UnsafeMutablePointer<rd_kafka_message_t>) {
-        guard let place = Self.place(of: message), let position = try? positions([place]).first else { return }
-        assignment.noteEnd(of: place, position: position.offset, end: message.pointee.offset)
+        if let place = Self.place(of: message) { assignment.noteEnd(of: place, end: message.pointee.offset) }
     }
 
     private static func place(of message: UnsafeMutablePointer<rd_kafka_message_t>) -> KafkaTopicPartition? {

@@ -71,7 +71,7 @@ struct KafkaAssignmentTests {
     func contains() {
         var assignment = KafkaAssignment()
         func has(_ position: KafkaPartitionOffset) -> Bool {
-            assignment.contains(topicAddress: 16, partition: position.partition) { position.topic }
+            assignment.contains(topicAddress: 16, partition: position.partition, offset: 7) { position.topic }
         }
         #expect(!has(Self.first))
         assignment.add([Self.first])
@@ -89,9 +89,9 @@ struct KafkaAssignmentTests {
     func reusedAddress() {
         var assignment = KafkaAssignment()
         assignment.replace(by: [Self.first])
-        let before = assignment.contains(topicAddress: 16, partition: 0) { "a" }
+        let before = assignment.contains(topicAddress: 16, partition: 0, offset: 7) { "a" }
         assignment.replace(by: [Self.second])
-        let after = assignment.contains(topicAddress: 16, partition: 0) { "b" }
+        let after = assignment.contains(topicAddress: 16, partition: 0, offset: 7) { "b" }
         #expect(before && !after)
     }
 
@@ -119,34 +119,39 @@ struct KafkaAssignmentTests {
     @Test("At its end a partition is as long as its last record, until it grows")
     func readable() {
         var assignment = KafkaAssignment()
-        assignment.add([Self.first])
+        assignment.add([Self.first, Self.second])
         #expect(readableEnd(assignment) == 10)
-        assignment.noteEnd(of: Self.first.place, position: 8, end: 9)
+        func take(_ offset: Int64, partition: Int32 = 0) {
+            #expect(assignment.contains(topicAddress: 16, partition: partition, offset: offset) { "a" })
+        }
+        take(6)
+        take(7)
+        take(9, partition: 1)
+        assignment.noteEnd(of: Self.first.place, end: 9)
         #expect(readableEnd(assignment) == 10, "it has grown since")
-        assignment.noteEnd(of: Self.first.place, position: 8, end: 10)
+        assignment.noteEnd(of: Self.first.place, end: 10)
         #expect(readableEnd(assignment) == 8 && readableEnd(assignment, low: 9) == 9)
-        assignment.noteEnd(of: Self.first.place, position: 10, end: 10)
+        take(9)
+        assignment.noteEnd(of: Self.first.place, end: 10)
         #expect(readableEnd(assignment) == 10)
     }
 
     @Test("Before the first record, and after a start elsewhere, a partition is unreadable from its start on at most")
     func readableFromStart() {
         var assignment = KafkaAssignment()
-        assignment.noteEnd(of: Self.first.place, position: 5, end: 10)
+        assignment.noteEnd(of: Self.first.place, end: 10)
         #expect(readableEnd(assignment) == 10, "it is not assigned")
         assignment.add([Self.first])
-        for position in [KafkaOffset.none, 2] {
-            assignment.noteEnd(of: Self.first.place, position: position, end: 10)
-            #expect(readableEnd(assignment) == 3)
-        }
-        assignment.noteEnd(of: Self.first.place, position: 12, end: 10)
-        #expect(readableEnd(assignment) == 10, "records behind that end were handed out with it")
-        assignment.noteEnd(of: Self.first.place, position: 5, end: 10)
+        assignment.noteEnd(of: Self.first.place, end: 10)
+        #expect(readableEnd(assignment) == 3)
+        #expect(assignment.contains(topicAddress: 16, partition: 0, offset: 8) { "a" })
+        assignment.move(Self.first)
+        assignment.noteEnd(of: Self.first.place, end: 10)
+        #expect(readableEnd(assignment) == 3, "what came before the move does not count")
         assignment.remove([Self.first.place])
         #expect(readableEnd(assignment) == 10)
-        let unknown = KafkaPartitionOffset(Self.first.place, offset: KafkaOffset.beginning)
-        assignment.add([unknown])
-        assignment.noteEnd(of: Self.first.place, position: KafkaOffset.none, end: 10)
+        assignment.add([KafkaPartitionOffset(Self.first.place, offset: KafkaOffset.beginning)])
+        assignment.noteEnd(of: Self.first.place, end: 10)
         #expect(readableEnd(assignment) == 10, "its start is not known")
     }
 }
