@@ -203,6 +203,7 @@ final class CredentialConnections {
         guard let purpose = pool.wantsConnection(now: now), !topics.isHeld else { return }
         guard tokens == nil || authorization(now: now) != nil else { return }
         if let later = topics.mayConnect(self, purpose, now: now) { return pool.postpone(until: later) }
+        topics.noteCredential(of: self, now: now)
         let number = pool.connecting(topics.takeConnectionNumber(for: self), now: now)
         connector.connect(self, number: number)
     }

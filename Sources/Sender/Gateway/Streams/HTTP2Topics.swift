@@ -189,6 +189,17 @@ final class HTTP2Topics {
         return connectionsMade
     }
 
+    /// A connection is about to be opened. Its topics note the credential now, and not after it may have been refused:
+    /// else the refusal would be taken for that of the former one, and the same tried again at once.
+    func noteCredential(of connections: CredentialConnections, now: MonotonicTime) {
+        guard let edition = connections.edition else { return }
+        for lane in members(of: connections) {
+            for pushType in lane.sources.pushTypes(of: connections) {
+                lane.noteCredential(connections.identity.credential, edition: edition, for: pushType, now: now)
+            }
+        }
+    }
+
     func connected(_ connections: CredentialConnections) {
         if let leader = leader(of: connections) { stage.handle(.connected, of: leader.topic) }
         for other in all where other !== connections && other.identity.environment == connections.identity.environment {

@@ -44,5 +44,11 @@ struct LaneConnections {
         suffixed.compactMap { $0.connections === own ? $0.pushType.topicSuffix : nil }
     }
 
+    /// The push types for which they are the source; `.alert` stands for all without a suffix.
+    func pushTypes(of connections: CredentialConnections) -> [PushType] {
+        let others = suffixed.compactMap { $0.connections === connections ? $0.pushType : nil }
+        return own === connections ? [.alert] + others : others
+    }
+
     func has(_ connections: CredentialConnections) -> Bool { all.contains { $0 === connections } }
 }
