@@ -29,20 +29,9 @@ enum GatewayHandshake {
         let deadline = eventLoop.scheduleTask(in: limit) {
             done.fail(Failure(description: "no handshake within \(limit.nanoseconds / 1_000_000_000) s"))
         }
-        let connecting = eventLoop.makePromise(of: (any Channel).self)
-        eventLoop.execute {
-            let addresses = ServiceAddresses([address], through: proxy, eventLoop: eventLoop)
-            addresses.connect(ClientBootstrap(group: eventLoop), turn: 0, timeout: patience) { result in
-                connecting.completeWith(
-                    Result {
-                        let connection = try result.get()
-                        try connection.beginTLS(context, Witness(done))
-                        return connection.channel
-                    }
-                )
-            }
+        let connected = LoneConnection.open(to: address, through: proxy, context, patience: patience, on: eventLoop) {
+            Witness(done)
         }
-        let connected = connecting.futureResult
         connected.whenFailure { done.fail($0) }
         defer {
             deadline.cancel()

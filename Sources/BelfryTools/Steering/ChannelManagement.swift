@@ -81,21 +81,14 @@ public enum ChannelManagement {
             answered.fail(LoneRequest.Unanswered(reason: "no answer within \(patience.nanoseconds / 1_000_000_000) s"))
         }
         defer { deadline.cancel() }
-        let connecting = eventLoop.makePromise(of: (any Channel).self)
-        eventLoop.execute {
-            let bootstrap = ClientBootstrap(group: eventLoop).channelOption(.allowRemoteHalfClosure, value: true)
-            let addresses = ServiceAddresses([host], through: environment.proxy, eventLoop: eventLoop)
-            addresses.connect(bootstrap, turn: 0, timeout: patience) { result in
-                connecting.completeWith(
-                    Result {
-                        let connection = try result.get()
-                        try connection.beginTLS(tls, LoneRequest(message, answered: answered))
-                        return connection.channel
-                    }
-                )
-            }
-        }
-        let connected = connecting.futureResult
+        let connected = LoneConnection.open(
+            to: host,
+            through: environment.proxy,
+            tls,
+            patience: patience,
+            staysHalfOpen: true,
+            on: eventLoop
+        ) { LoneRequest(message, answered: answered) }
         connected.whenFailure { answered.fail($0) }
         do {
             let answer = try await answered.futureResult.get()
