@@ -65,17 +65,13 @@ final class HTTP2Channel: ChannelInboundHandler, StreamConnection {
     func flush() {
         guard let context, session.outputBytes > 0 else { return }
         // They can be the rest of bodies that waited for the peer's windows, long after the shard lost its permit.
-        guard !holdsRequests || owner.mayWrite else { return cutOff(context) }
+        guard !holdsRequests || owner.mayWrite else {
+            return AbortedChannel.abort(context.channel, because: SendPermitClosed())
+        }
         holdsRequests = session.stalledBodyBytes > 0
         var output = Self.allocator.buffer(capacity: session.outputBytes)
         session.takeOutput(into: &output)
         context.writeAndFlush(NIOAny(output), promise: nil)
-    }
-
-    /// Ends the connection, because what it would write may be another worker's by now.
-    private func cutOff(_ context: ChannelHandlerContext) {
-        if error == nil { error = SendPermitClosed() }
-        AbortedChannel.abort(context)
     }
 
     func close() {
