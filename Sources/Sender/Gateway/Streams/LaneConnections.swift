@@ -39,11 +39,6 @@ struct LaneConnections {
         }
     }
 
-    /// The suffixes of the topics that have the credential of the bundle itself.
-    var suffixesOfOwn: [String] {
-        suffixed.compactMap { $0.connections === own ? $0.pushType.topicSuffix : nil }
-    }
-
     /// The push types for which they are the source; `.alert` stands for all without a suffix.
     func pushTypes(of connections: CredentialConnections) -> [PushType] {
         let others = suffixed.compactMap { $0.connections === connections ? $0.pushType : nil }

@@ -54,7 +54,7 @@ extension StreamLane {
         settleConfirmed()
         let (reference, checksum) = (queue.reference(at: ticket.slot), queue.checksum(at: ticket.slot))
         let suffix = content.credentialType.topicSuffix
-        let judges = suffix.isEmpty ? sources.suffixesOfOwn : nil
+        let judges = suffix.isEmpty ? sources.own.map { sources.pushTypes(of: $0).map(\.topicSuffix) } ?? [] : nil
         switch topic.health.change({ $0.topicRefused(suffix, reference, checksum: checksum, judges: judges) }) {
         case .goesAgain: return .topicRefused
         case .doesNotWork: return .doesNotWork(.topic)
@@ -73,6 +73,7 @@ extension StreamLane {
 
     /// The suffixes of the topics to which notifications went, each once in a row. That of a broadcast is empty.
     func topicSuffixes(of slots: [Int]) -> [String] {
+        guard !sources.suffixed.isEmpty else { return [""] }
         var suffixes: [String] = []
         var last: UInt32?
         for slot in slots where queue.content(at: slot) != last {
