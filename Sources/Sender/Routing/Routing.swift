@@ -290,7 +290,9 @@ final class Routing {
 
     // MARK: Refused tokens
 
-    func hasRefused(of topic: Topic) -> Bool { refused[topic.index]?.values.contains { !$0.isEmpty } ?? false }
+    func hasRefused(of topic: Topic) -> Bool { hasRefused(of: topic.index) }
+
+    private func hasRefused(of topic: Int32) -> Bool { refused[topic]?.values.contains { !$0.isEmpty } ?? false }
 
     /// The gateway has lately called the token invalid for topics of a kind, or for all.
     func isRefused(
@@ -338,7 +340,7 @@ final class Routing {
         // Requests that wait to be coalesced were looked up with their batch.
         let oldest = min(coalescing.oldestBatch ?? .max, badges.oldestBatch ?? .max)
         let number = min(number, oldest == .max ? number : oldest - 1)
-        for topic in refused.keys.sorted() {
+        for topic in refused.keys.sorted() where hasRefused(of: topic) {
             for kind in kindsRefused(of: topic) { refused[topic]?[kind]?.passed(batch: number) }
         }
     }
