@@ -20,3 +20,10 @@ package struct RefusedKind: Equatable, Sendable {
         }
     }
 }
+
+extension [RefusedKind] {
+    /// UNIX seconds of the latest word that a token is dead, for topics of any kind; 0: there is none.
+    ///
+    /// - Parameter tombstonedAt: of the one for all kinds.
+    func latestDeath(besides tombstonedAt: UInt32) -> UInt32 { reduce(tombstonedAt) { Swift.max($0, $1.at) } }
+}

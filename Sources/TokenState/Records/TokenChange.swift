@@ -54,7 +54,7 @@ package struct TokenFacts: Equatable, Sendable {
     package var isDead: Bool { tombstonedAt > registeredAt }
 
     /// UNIX seconds of the latest word that the token is dead, for topics of any kind; 0: there is none.
-    var latestDeath: UInt32 { refused.reduce(tombstonedAt) { max($0, $1.at) } }
+    var latestDeath: UInt32 { refused.latestDeath(besides: tombstonedAt) }
 
     /// Readers of push.tombstones are told: the token is dead, or no longer dead, for topics of some kind at least.
     package var concernReaders: Bool { latestDeath > registeredAt || wasRevived }

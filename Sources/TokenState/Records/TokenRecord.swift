@@ -65,7 +65,7 @@ package struct TokenRecord: Equatable, Sendable {
     var isDead: Bool { tombstonedAt > registeredAt }
 
     /// UNIX seconds of the latest word that the token is dead, for topics of any kind; 0: there is none.
-    package var latestDeath: UInt32 { refused.reduce(tombstonedAt) { max($0, $1.at) } }
+    package var latestDeath: UInt32 { refused.latestDeath(besides: tombstonedAt) }
 
     /// The reason of death for topics of a kind in a record's bytes, without reading the rest. Nil if the token lives
     /// or the value is not of this layout (a needless send is better than a wrong silence).
