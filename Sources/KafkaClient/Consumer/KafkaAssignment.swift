@@ -150,9 +150,9 @@ struct KafkaAssignment {
         last = nil
     }
 
-    /// Forgets the addresses. Once none of a topic is assigned, its object may be freed and the address reused.
+    /// Forgets the addresses, the run being over. Once none of a topic is assigned, its object may be freed and the
+    /// address reused.
     private mutating func forgetAddresses() {
         known.removeAll(keepingCapacity: true)
-        last = nil
     }
 }
