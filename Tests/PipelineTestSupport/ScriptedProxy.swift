@@ -6,7 +6,7 @@ import Synchronization
 /// An HTTP proxy that treats each request as the test tells it to. The test closes it.
 final class ScriptedProxy: Sendable {
     enum Conduct: Sendable {
-        /// Connects to 127.0.0.1 at the port that was asked for, whatever the name, and relays both ways.
+        /// Connects to 127.0.0.1 at the port that was asked for, by any name, and relays both ways.
         case tunnel
         /// Says these pieces, each in a write of its own, and nothing more.
         case answer([String])

@@ -39,7 +39,7 @@ extension WorldPlan {
         options.keyed = options.streams.filter { !others.contains($0) }
     }
 
-    /// The service refuses a topic over HTTP/2 for a time, whatever is sent to it.
+    /// The service refuses a topic over HTTP/2 for a time, with each request to it.
     mutating func disallowTopics(_ dice: inout Dice) {
         guard !options.isIsolated else { return }
         if options.streams.isEmpty { chooseStreams(&dice) }

@@ -213,7 +213,7 @@ public struct CertificateDirectory: Sendable {
         Set(entries(of: environment, isVoIP: isVoIP).compactMap(\.identity.certificate.bundleID)).sorted()
     }
 
-    /// The bundles that have any certificate, whatever the environment.
+    /// The bundles that have any certificate, in any environment.
     package var bundleIDs: Set<String> { Set(entries.compactMap(\.identity.certificate.bundleID)) }
 
     private mutating func read(

@@ -16,7 +16,7 @@ package enum AppCredential: Hashable, Sendable {
 ///
 /// | environment | credential for a push type of a bundle: the first that is there and may send it |
 /// |---|---|
-/// | binary | its certificate, whatever the push type |
+/// | binary | its certificate, for all push types |
 /// | HTTP/2, `apps.<bundle>.team` or `.key` set | that key, nothing else |
 /// | HTTP/2 | its certificate; the one of VoIP Services; the default key of `keys.team` |
 ///

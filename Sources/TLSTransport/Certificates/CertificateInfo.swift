@@ -19,7 +19,7 @@ public struct CertificateInfo: Sendable, Equatable {
     /// server for example.
     public var topic: String?
     /// All topics that the extensions …6.3.6 and …6.3.4 list [later]. Without any ``topic`` alone, or none; so for VoIP
-    /// Services, whatever they list.
+    /// Services, even if they list others.
     public var topics: [String]
     /// The environments named by the extensions; without any, by the common name; else both [ours].
     public var environments: Environments

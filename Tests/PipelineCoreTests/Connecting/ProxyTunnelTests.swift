@@ -3,7 +3,7 @@ import Testing
 
 @testable import PipelineCore
 
-/// The exchange with a proxy: what its answer means, whatever pieces it comes in.
+/// The exchange with a proxy: what its answer means, in pieces of any size.
 @Suite struct ProxyTunnelTests {
     private typealias Machine = ProxyTunnelStateMachine
 
@@ -36,7 +36,7 @@ import Testing
         )
     }
 
-    @Test("Each status 2xx opens the tunnel with its blank line and not before, whatever length it gives")
+    @Test("Each status 2xx opens the tunnel with its blank line and not before, for any length it gives")
     func opens() {
         #expect(Self.decide(Self.ok) == .open)
         #expect(Self.decide(String(Self.ok.dropLast())) == .wait)

@@ -37,7 +37,7 @@ struct APIConnectionTests {
         #expect(try reason(client, location) == "TopicDisallowed")
     }
 
-    @Test("A push type that needs a provider token is refused over a certificate, whatever topics that names")
+    @Test("A push type that needs a provider token is refused over a certificate, even one that names its topic")
     func needsProviderToken() throws {
         let topics = PushType.allCases.map { $0.topic(bundle: APIFixture.news) }
         let client = fixture.connect(APIFixture.certificate(topics: topics))

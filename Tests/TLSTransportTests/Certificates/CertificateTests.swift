@@ -89,7 +89,7 @@ struct CertificateTests {
         #expect(info.topics == ["a.b.voip"] && info.topic == "a.b" && !info.isVoIP)
     }
 
-    @Test("A certificate of VoIP Services is for VoIP pushes alone, whatever topics it lists")
+    @Test("A certificate of VoIP Services is for VoIP pushes alone, also if it lists other topics")
     func voipTopicsAlone() throws {
         // SEQUENCE { "a.b", SEQUENCE { "app" } }
         let der = "300C" + "0C03612E62" + "30050C03617070"
