@@ -76,7 +76,7 @@ class Page:
             const heads = [...document.querySelectorAll("tbody tr:first-child th")];
             const names = heads.map((head) => head.textContent);
             for (const head of heads) head.textContent = `com.example.${"abcdefghij".repeat(15)}`.slice(0, 155);
-            const free = ".scroll, .hidden, .skip, input, select, option, #field, #field *, svg, svg *";
+            const free = ".hidden, .skip, input, select, option, #field, #field *, svg, svg *";
             const found = [...document.querySelectorAll("body, body *")]
               .filter((element) => !element.matches(free) && element.scrollWidth > element.clientWidth + 1)
               .filter((element) => element.clientWidth > 0)

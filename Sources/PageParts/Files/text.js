@@ -12,10 +12,10 @@ export function put(id, text, title = "") {
   if (title && element.title !== title) element.title = title;
 }
 
-// Fills a table's body. A cell is a text, or { text, className, title }. Keeps rows that are there, so that nothing
-// flickers and a selection stays.
+// Fills a table's body. A cell is a text, or { text, className, title }; it has its column's head as a label, for pages
+// too narrow for columns. Keeps rows that are there, so that nothing flickers and a selection stays.
 export function fill(id, rows) {
-  const body = document.getElementById(id).tBodies[0];
+  const { tBodies: [body], tHead: head } = document.getElementById(id);
   while (body.rows.length > rows.length) body.deleteRow(-1);
   rows.forEach((cells, index) => {
     const row = body.rows[index] ?? body.insertRow();
@@ -25,6 +25,7 @@ export function fill(id, rows) {
       if (!cell) {
         cell = document.createElement(column === 0 ? "th" : "td");
         if (column === 0) cell.scope = "row";
+        cell.dataset.label = head.rows[0].cells[column].textContent;
         row.append(cell);
       }
       const wanted = className || (column === 0 ? "" : "n");
