@@ -71,6 +71,7 @@ import Testing
         ),
         (withRefusals, "newer ones done behind a refused outcome, sent after all", [12_009, 13_865]),
         (.current, "a certificate that is refused before the topic has noted that it is another", [33_957]),
+        (.current, "a repeated request that goes without Redis, and after a crash is a duplicate", [500_055]),
         (withCuts, "batches that others pass are beside the limit", [701_166]),
         (withCuts, "refused records from the offset on, a suspension", [4366, 5026, 7620, 41_729]),
     ]
