@@ -79,7 +79,8 @@ struct BadTokenTests {
             duplicates: 0,
             connects: 54,
             connectsAfter: 0,
-            refused: 50
+            refused: 50,
+            discarded: 700
         )
     }
 
@@ -149,7 +150,8 @@ struct BadTokenTests {
     func line() throws {
         let line = try report.line()
         #expect(line.contains(#""invalid_percent":1,"#) && line.contains(#""rounds":[[200000,90000]]"#))
-        #expect(line.contains(#""meets_targets":true"#) && line.contains(#""p":0.0005,"#))
+        #expect(line.contains(#""discarded":700,"#) && line.contains(#""p":0.0005,"#))
+        #expect(line.contains(#""meets_targets":true"#))
         #expect(try BadTokenReport.fields.unexplained(inLine: line) == [])
     }
 

@@ -26,6 +26,8 @@ struct BadTokenReport: Equatable {
         var connectsAfter: Int
         /// Notifications refused as to an invalid token: at least one for each distinct one.
         var refused: Int
+        /// Notifications that the gateway read behind a refused one, and that went again: bytes and CPU in vain.
+        var discarded: Int
     }
 
     /// The fields for the help.
@@ -45,7 +47,8 @@ struct BadTokenReport: Equatable {
         and their limit: one for each bad token and at the start.
         connects_after: Connections after that, of the round with most: without acceptances no refusal is proven, and \
         each notification of a token that is refused then may cost one. No target.
-        refused, meets_targets: Notifications refused, of the round with most; the judgement.
+        refused, discarded: Notifications refused; those sent behind one, in vain; of the round with most. No target.
+        meets_targets: The judgement.
         """
     )
 
@@ -59,7 +62,8 @@ struct BadTokenReport: Equatable {
     var distinctBad: Int
     /// Gateway connections that the worker keeps.
     var connections: Int
-    /// Median time from the first SYN to the end of the TLS handshake, with nothing else going on.
+    /// Median time from the first SYN to the end of the TLS handshake while a clean run is going on: a bad token's
+    /// handshake finds processors that the other connections keep busy.
     var handshakeSeconds: Double
     var rounds: [Round]
 
@@ -137,6 +141,7 @@ struct BadTokenReport: Equatable {
         line.add("connect_limit", connectLimit)
         line.add("connects_after", rounds.map(\.connectsAfter).max() ?? 0)
         line.add("refused", rounds.map(\.refused).max() ?? 0)
+        line.add("discarded", rounds.map(\.discarded).max() ?? 0)
         line.add("meets_targets", meetsTargets)
         return try line.text()
     }

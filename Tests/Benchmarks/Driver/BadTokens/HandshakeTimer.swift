@@ -5,40 +5,39 @@ import TLSTransport
 
 /// Measures how long it takes to be connected to the gateway: TCP and TLS, with a client certificate.
 struct HandshakeTimer {
-    private static let rounds = 41
+    private let context: TLSContext
+    private let port: Int
+    private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
 
-    /// The median over several connections, one after the other, each closed at once.
-    ///
     /// - Parameters:
     ///   - pki: directory of the development PKI.
     ///   - gateway: `127.0.0.1:port`.
-    static func median(pki: String, bundleID: String, gateway: String) async throws -> Double {
-        let port = gateway.split(separator: ":").last.flatMap { Int($0) } ?? 0
-        let context = try TLSContext(
+    init(pki: String, bundleID: String, gateway: String) throws {
+        port = gateway.split(separator: ":").last.flatMap { Int($0) } ?? 0
+        context = try TLSContext(
             client: try TLSIdentity(pemFile: "\(pki)/\(bundleID).pem"),
             trust: .file("\(pki)/ca.pem")
         )
-        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        var times: [Double] = []
-        for _ in 0..<rounds {
-            let start = ContinuousClock.now
-            let channel = try await connect(context, port: port, on: group.next())
-            times.append(start.duration(to: .now) / .seconds(1))
-            try? await channel.close()
-        }
-        try await group.shutdownGracefully()
-        return times.sorted()[rounds / 2]
     }
 
-    private static func connect(
-        _ context: TLSContext,
-        port: Int,
-        on eventLoop: any EventLoop
-    ) async throws -> any Channel {
+    /// Connects, closes at once, and returns the seconds until the end of the handshake.
+    func time() async throws -> Double {
+        let start = ContinuousClock.now
+        let channel = try await connect(on: group.next())
+        let seconds = start.duration(to: .now) / .seconds(1)
+        try? await channel.close()
+        return seconds
+    }
+
+    func close() async throws {
+        try await group.shutdownGracefully()
+    }
+
+    private func connect(on eventLoop: any EventLoop) async throws -> any Channel {
         let done = eventLoop.makePromise(of: Void.self)
         let channel = try await ClientBootstrap(group: eventLoop)
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
-            .channelInitializer { channel in
+            .channelInitializer { [context] channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandlers([
                         TLSHandler(context: context, serverName: "127.0.0.1"), Witness(done: done),
