@@ -40,7 +40,7 @@ import Testing
     @Test("Of several certificates the one that is valid longest is taken", arguments: [true, false])
     func longest(isFirst: Bool) throws {
         let files = try CertificateFiles()
-        let now = Int64(Date().timeIntervalSince1970)
+        let now = Self.now
         let old = isFirst ? "b.pem" : "a.pem"
         let new = isFirst ? "a.pem" : "b.pem"
         try files.client(Self.news, validity: (now - 1000)...(now + 1000)).writePEM(to: files.path(old))
