@@ -71,6 +71,17 @@ struct AppFlowTests {
         #expect(rest.isEmpty && flow.isAtRest)
     }
 
+    @Test("A held topic stays held while it is stopped; when its probe has failed it is suspended anew")
+    mutating func stillStopped() {
+        _ = look(Self.stopped)
+        flow.rewound()
+        let second = look(Self.stopped)
+        #expect(second == [.suspend] && flow.sending == .held, "the record that waits for a probe is not given up")
+        flow.probeBegan()
+        let failed = look(Self.stopped)
+        #expect(failed == [.suspend] && flow.sending == .suspending)
+    }
+
     @Test("Before its time nothing probes, nor what another shard probes, nor a topic without a certificate")
     mutating func noProbe() {
         lanes.waitingCount = 1

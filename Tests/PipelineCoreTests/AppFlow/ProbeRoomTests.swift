@@ -47,4 +47,13 @@ struct ProbeRoomTests {
             #expect(next == nil)
         }
     }
+
+    @Test("A topic that waits for its probe without a record here has no room to give")
+    mutating func emptyHolder() {
+        var probed = Self.probed
+        probed[0].bytes = 0
+        _ = turn(probed)
+        let second = turn(probed)
+        #expect(second == 1)
+    }
 }

@@ -78,6 +78,16 @@ import Testing
         #expect(health.works)
     }
 
+    @Test("Counts that hold two samples are halved, and those that hold one answer less are not")
+    func halved() {
+        var counts = AnswerCounts(accepted: 11, refused: 8)
+        counts.forget(beyond: 10)
+        #expect(counts == AnswerCounts(accepted: 11, refused: 8))
+        counts.accepted += 1
+        counts.forget(beyond: 10)
+        #expect(counts == AnswerCounts(accepted: 6, refused: 4))
+    }
+
     @Test("A share of 1 never doubts, a share of 0 does at the first refused token of a full sample")
     mutating func extremes() {
         use(share: 1, refusedSample: 1)

@@ -55,4 +55,13 @@ struct ClockWatchTests {
         watch.heard(.redis, unixMilliseconds: Self.unix, now: at(0))
         #expect(verdict(ahead: 601) == .outOfLine(aheadSeconds: 601))
     }
+
+    @Test("A broker's time does not make a Redis tell that refused; one that has told is missed like any other")
+    mutating func tellsAgain() {
+        watch.cannotTell()
+        watch.heard(.broker, unixMilliseconds: Self.unix, now: at(0))
+        #expect(verdict(after: 300) == .inLine, "the broker's answer is old, and Redis refuses still")
+        watch.heard(.redis, unixMilliseconds: Self.unix, now: at(0))
+        #expect(verdict(after: 300) == .unknown)
+    }
 }

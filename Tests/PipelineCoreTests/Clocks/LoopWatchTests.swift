@@ -56,6 +56,15 @@ struct LoopWatchTests {
         #expect(watch.takeNews(now: after(151)).map(\.loop) == ["registrar"])
     }
 
+    @Test("Loops are told in the order in which they were added")
+    func order() {
+        var watch = LoopWatch(bound: .seconds(60))
+        let names = (0..<20).map { "loop-\($0 * 7 % 20)" }
+        for name in names { _ = watch.add(name, now: start) }
+        #expect(watch.delays.map(\.loop) == names)
+        #expect(watch.takeNews(now: after(61)).map(\.loop) == names)
+    }
+
     @Test("Loops that have ended are not missed, and their late marks count for no other loop")
     func removed() {
         var watch = LoopWatch(bound: .seconds(60))

@@ -66,6 +66,18 @@ import Testing
         #expect(stamps.shuffled().sorted() == stamps)
     }
 
+    @Test("The same request once more supersedes the first only when their group is let go, and is sent in its place")
+    func sameStamp() {
+        var coalescer = Coalescer(patience: .seconds(5))
+        let first = request(1, at: 10)
+        let again = Coalescer.Request(ticket: 2, stamp: first.stamp, expiration: 0)
+        _ = coalescer.comes(first, subject(1), start, .none, [.init(backlog, until: 1)])
+        #expect(coalescer.comes(again, subject(1), start, .none, []) == .joins(superseded: []))
+        coalescer.passed(backlog, upTo: 1)
+        let settled = coalescer.due(start)
+        #expect(settled.due.map(\.ticket) == [2] && settled.superseded == [1])
+    }
+
     @Test("Groups of other keys and bundles are let go each on its own, in the order of arrival")
     func groupsAreApart() {
         var coalescer = Coalescer(patience: .seconds(5))
@@ -186,6 +198,25 @@ import Testing
             #expect(coalescer.isUnfinished == (left > 0))
         }
         #expect(coalescer.isEmpty && coalescer.gates.isEmpty)
+    }
+
+    @Test(
+        "While waits are left that are over, there is more to do, though no group is let go of yet",
+        arguments: [true, false]
+    )
+    func leftWaits(haveWindows: Bool) {
+        var coalescer = Coalescer(patience: .seconds(5))
+        let window: Coalescer.Window = haveWindows ? .ends(later(5000)) : .none
+        // The lane holds all groups to the end.
+        var waits = [Coalescer.Wait(lane, until: 1)]
+        if !haveWindows { waits.append(.init(backlog, until: 1)) }
+        for ticket in 1...5 as ClosedRange<UInt64> {
+            _ = coalescer.comes(request(ticket, at: 10), subject(ticket), start, window, waits)
+        }
+        for isUnfinished in [true, true, false] {
+            let settled = coalescer.takeDue(now: later(5000), unixSeconds: 0, most: 2)
+            #expect(settled == Coalescer.Settled() && coalescer.isUnfinished == isUnfinished)
+        }
     }
 
     @Test("Of many gates the one that was waited for first is passed first, in every process")

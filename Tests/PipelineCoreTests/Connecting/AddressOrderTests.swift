@@ -95,6 +95,16 @@ import Testing
         #expect(order(orders, of: found) == found)
     }
 
+    @Test("An address whose time is over is good in the moment in which another one fails")
+    func failedAtTheEnd() {
+        let found = ["2", "1"]
+        var orders = Order()
+        orders.failed(["1"], of: found, now: Self.start)
+        let end = Self.start + Order.setBackTime
+        orders.failed(["2"], of: found, now: end)
+        #expect(order(orders, of: found, now: end) == ["1", "2"], "not all are set back")
+    }
+
     @Test("After an attempt that took too long those come last that it has tried for sure")
     func timedOut() {
         let found = ["1", "2", "3", "4"]

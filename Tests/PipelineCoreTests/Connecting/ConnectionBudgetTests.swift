@@ -77,6 +77,19 @@ import Testing
         #expect(budget.state(now: start + .seconds(120)) == calm)
     }
 
+    @Test("In the state a grant counts for less than a minute, and a topic waits to the end of its patience")
+    func stateInTime() throws {
+        var budget = ConnectionBudget(perMinute: 2)
+        let start = MonotonicTime(nanoseconds: Self.minute)
+        #expect(budget.takeConnection(topic: 1, purpose: .reconnect, now: start) == nil)
+        let told = budget.takeConnection(topic: 2, purpose: .reconnect, now: start)
+        let patience = try #require(told) + ConnectionBudget.patience
+        #expect(budget.state(now: patience).waitingTopics[.reconnect] == 1)
+        #expect(budget.state(now: patience + .nanoseconds(1)).waitingTopics[.reconnect] == 0)
+        #expect(budget.state(now: MonotonicTime(nanoseconds: 2 * Self.minute - 1)).left == 1)
+        #expect(budget.state(now: MonotonicTime(nanoseconds: 2 * Self.minute)).left == 2)
+    }
+
     @Test("Half of the budget may come at once, the others come evenly, and all of it is to be had")
     func pace() {
         var budget = ConnectionBudget(perMinute: 60)

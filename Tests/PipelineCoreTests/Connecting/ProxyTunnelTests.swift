@@ -78,7 +78,7 @@ import Testing
     @Test(
         "An answer that is not that of an HTTP/1 proxy is found at its first wrong byte, however long it goes on",
         arguments: [
-            "SSH-2.0", "\r\nHTTP/1.1 200 OK\r\n\r\n", "HTTP/2 200", "HTTQ", "\u{16}\u{3}\u{1}", "HTTP/1.1\n",
+            "SSH-2.0", "\r\nHTTP/1.1 200 OK\r\n\r\n", "HTTP/2 200", "HTTQ", "HTTP/1x", "\u{16}\u{3}\u{1}", "HTTP/1.1\n",
             "HTTP/1.x 200 OK\r\n", "HTTP/1.1 20 OK\r\n", "HTTP/1.1 2000 OK\r\n", "HTTP/1.1  200 OK\r\n",
             "HTTP/1.1 099 OK\r\n", "HTTP/1.10 200 OK\r\n", "HTTP/1.1 +20 OK\r\n",
         ]

@@ -40,4 +40,17 @@ struct AppControlTests {
         #expect(!order.covers(partition: 2, offset: 0, publishedAt: 0), "a partition that was empty")
         #expect(order.mayCover(partition: 0, offset: 0) && !order.mayCover(partition: 0, offset: 10))
     }
+
+    @Test("A pause and a pace slow a topic down, a discard does not")
+    func slowsDown() {
+        #expect(AppControl(isPaused: true).slowsDown && AppControl(notificationsPerSecond: 5).slowsDown)
+        #expect(!AppControl().slowsDown && !AppControl(discard: Self.order).slowsDown)
+    }
+
+    @Test("Topics stand in the order of their environments, those of one in that of their bundles")
+    func names() {
+        let names = [("live", "com.example.b"), ("live", "com.example.c"), ("sandbox", "com.example.a")]
+            .map { AppControls.Name(environment: $0, bundleID: $1) }
+        #expect(names.reversed().sorted() == names)
+    }
 }

@@ -107,6 +107,15 @@ final class PlacementWatchTests {
         #expect(answer(6, at: 62) == [.init(topic: 3, records: 2, found: 2, expected: 4, isToBeTold: true)])
     }
 
+    @Test("An answer that there is no partition is none")
+    func noPartition() {
+        suspect(7)
+        #expect(asks(at: 1))
+        #expect(answer(0, at: 2).isEmpty && watch.partitionCount == 6)
+        #expect(asks(at: 61))
+        #expect(answer(6, at: 62).map(\.records) == [1])
+    }
+
     @Test("A record that is read again is not counted again")
     func readAgain() {
         suspect(7)

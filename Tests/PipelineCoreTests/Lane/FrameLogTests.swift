@@ -107,6 +107,31 @@ import Testing
         #expect(other == 0)
     }
 
+    @Test("Silent ends of connections are counted per entry, up to 255")
+    func loneCloses() {
+        var log = FrameLog()
+        log.append(0, bytes: 10)
+        log.append(1, bytes: 10)
+        var counts: [Int] = []
+        for _ in 0..<300 { counts.append(log.countLoneClose(at: 1)) }
+        #expect(counts.prefix(3) == [1, 2, 3] && counts.last == 255)
+        let other = log.entry(at: 0).loneCloses
+        #expect(other == 0)
+    }
+
+    @Test("An assignment is known from its first frame on, and once; a question for another one makes it no more")
+    func knownAssignments() {
+        var log = FrameLog()
+        var counts = [log.knownAssignments]
+        for assignment in [1, 2, 1] as [UInt32] {
+            log.append(0, bytes: 10, assignment: assignment)
+            counts.append(log.knownAssignments)
+        }
+        let isKept = log.keeps(assignment: 9)
+        counts.append(log.knownAssignments)
+        #expect(!isKept && counts == [0, 1, 2, 2, 2])
+    }
+
     @Test("The log holds what a list would hold, byte for byte, and lets go of spent chunks", arguments: 1...40)
     func againstList(seed: UInt64) {
         var random = SeededGenerator(seed: seed)

@@ -180,6 +180,17 @@ import Testing
         #expect(isBehindAcceptance(61) == false, "what was let go of was on the connection before")
     }
 
+    @Test("A rest in which the log lets go of nothing proves no acceptance")
+    func behindARest() {
+        probe.open()
+        probe.rest()
+        probe.now = probe.now + RestWatch.patience
+        probe.rest()
+        probe.publish()
+        #expect(probe.send() == [0])
+        #expect(isBehindAcceptance(0) == false)
+    }
+
     @Test("A refused certificate takes all back that was presumed, also if the log let go of what was dropped before")
     func refusedBehindTheForgotten() {
         let probe = LaneProbe(retainedBytes: 0)

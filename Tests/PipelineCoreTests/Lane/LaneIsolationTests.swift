@@ -128,6 +128,17 @@ import Testing
         #expect(settled == 200)
     }
 
+    @Test("Connections that fail before anything was handed over make no groups")
+    func failsBeforeSending() {
+        let probe = LaneProbe()
+        probe.publish(3)
+        for _ in 0..<3 {
+            probe.open()
+            #expect(probe.end() == .init())
+        }
+        #expect(probe.openAndSend() == [0, 1, 2])
+    }
+
     @Test("No more is handed over than the in-flight limit")
     func inFlightLimit() {
         let probe = LaneProbe(inFlight: 3)

@@ -110,6 +110,17 @@ import Testing
         #expect(probe.end() == .init(refused: 1))
     }
 
+    @Test("A notification forgotten before it was handed over takes no blame from the lone one behind it")
+    func forgottenBeforeSending() {
+        let probe = LaneProbe(loneCloses: 1)
+        probe.publish(1, assignment: 1)
+        probe.publish(1, assignment: 2)
+        probe.open()
+        probe.lane.forget(assignment: 1)
+        #expect(probe.send() == [1])
+        #expect(probe.end() == .init(refused: 1))
+    }
+
     @Test("By another policy than resend the first end settles it, and nothing is refused")
     func otherPolicies() {
         let giveUp = LaneProbe(unknownFate: .giveUp, loneCloses: 1)

@@ -89,6 +89,26 @@ import Testing
         #expect(probe.wantsSuccessor)
     }
 
+    @Test("Each failure of a successor doubles the wait for the next; failures of a former certificate do not count")
+    func growingWaits() {
+        let probe = makeProbe()
+        note(2, probe)
+        for seconds in [1, 2, 4] {
+            probe.lane.successorFailed(now: probe.now, random: .max)
+            note(2, probe)
+            probe.now = probe.now + .milliseconds(1000 * seconds - 1)
+            #expect(!probe.wantsSuccessor)
+            probe.now = probe.now + .milliseconds(1)
+            #expect(probe.wantsSuccessor)
+        }
+        probe.lane.successorFailed(now: probe.now, random: .max)
+        note(3, probe)
+        probe.lane.successorFailed(now: probe.now, random: .max)
+        #expect(!probe.wantsSuccessor)
+        probe.now = probe.now + .seconds(1)
+        #expect(probe.wantsSuccessor)
+    }
+
     @Test("A lane whose connection has ended goes on over a successor that is ready, unless a wait is due")
     func adopts() {
         for (isReady, end, isAdopted) in [

@@ -154,6 +154,15 @@ import Testing
         #expect(isWorthIt(true))
     }
 
+    @Test("A quarter of a record does not wait for more, a byte less does", arguments: [(0, true), (1, false)])
+    func quarter(less: Int, isWorthIt: Bool) {
+        let probe = LaneProbe()
+        probe.publish(1, bytes: FrameLog.chunkBytes / 4 - less)
+        probe.open()
+        let isWritten = probe.lane.isWorthPumping(isMoreAtHand: true)
+        #expect(isWritten == isWorthIt)
+    }
+
     @Test("While all is held nothing is written, no sentinel either, and no connection is opened")
     func held() {
         let probe = makeProbe()

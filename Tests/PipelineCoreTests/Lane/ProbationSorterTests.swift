@@ -97,6 +97,28 @@ import Testing
         #expect(ProbationSorter.places(quietDelay: .milliseconds(2 * answerMilliseconds)) == places)
     }
 
+    @Test("A lane whose only notification went on probation has nothing unsettled, before it sends anything")
+    func leftEmpty() {
+        var pair = Pair()
+        pair.publish([90])
+        #expect(pair.sort() == 1)
+        let isDrained = pair.lane.isDrained
+        #expect(isDrained)
+    }
+
+    @Test("The outcome of one notification on probation frees its own place, not that of the next in line as well")
+    func onePlace() {
+        var pair = Pair()
+        pair.publish((0..<UInt32(Pair.places)).map { 5000 + $0 })
+        #expect(pair.sort() == Pair.places)
+        #expect(pair.sendProbation() == Pair.places)
+        pair.answerProbation(.invalidToken, identifier: 1)
+        pair.probation.evictSettled(now: pair.now)
+        pair.publish([6000, 7000])
+        #expect(pair.sort() == 1)
+        #expect(pair.sent() == [7000])
+    }
+
     @Test("No witness is sent apart while nothing goes on probation")
     func noWitness() {
         var pair = Pair()

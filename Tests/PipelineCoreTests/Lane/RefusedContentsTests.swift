@@ -99,6 +99,17 @@ import Testing
         #expect(!isNews)
     }
 
+    @Test("As many suspects are kept as there may be; with the next all former ones are forgotten")
+    mutating func most() {
+        // Each refusal makes two suspects: a content and its record.
+        let last = UInt32(RefusedContents.most / 2)
+        for record in 1...last { _ = refuse("\(record)", record: record, token: 1) }
+        #expect(contents.mayConcern(place(1, 1), bytes: 99) && contents.mayConcern(place(last, 1), bytes: 99))
+        _ = refuse("next", record: last + 1, token: 1)
+        #expect(!contents.mayConcern(place(1, 1), bytes: 99) && !contents.mayConcern(place(last, 1), bytes: 99))
+        #expect(contents.mayConcern(place(last + 1, 1), bytes: 99))
+    }
+
     @Test("Suspects are forgotten in time, and when they are too many")
     mutating func forgotten() {
         for token in 1...3 as ClosedRange<UInt32> { _ = refuse("a", token: token) }

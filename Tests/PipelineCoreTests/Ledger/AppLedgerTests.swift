@@ -92,6 +92,15 @@ import Testing
         #expect(!ledger.isLive && !ledger.isIdle && ledger.cursor == 20)
     }
 
+    @Test("A gap has the offsets from the next one to feed to the last one passed over")
+    mutating func gapContains() throws {
+        ledger.passOver(20)
+        ledger.passOver(30)
+        ledger.fed(upTo: 25)
+        let gap = try #require(ledger.gap)
+        #expect((19...31 as ClosedRange<Int64>).filter { gap.contains($0) } == Array(25...30))
+    }
+
     @Test("Records taken in before the gap keep the cursor; then it follows what is fed")
     mutating func cursorOfGap() {
         let first = take(12)

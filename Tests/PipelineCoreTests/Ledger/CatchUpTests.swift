@@ -111,6 +111,16 @@ import Testing
         #expect(offset <= 1_101_000)
     }
 
+    @Test("A visit has a hundred thousand offsets")
+    mutating func visitEnd() {
+        let other = candidate(second, 5_000_000)
+        #expect(catchUp.decide([candidate(first, 0), other]) == .begin(at: 0))
+        read(to: 99_999, feeding: first, bytes: 1)
+        #expect(catchUp.decide([candidate(first, 99_999), other]) == .goOn)
+        read(to: 100_000, feeding: first, bytes: 1)
+        #expect(catchUp.decide([candidate(first, 100_000), other]) == .begin(at: 5_000_000))
+    }
+
     @Test("No topic waits for more than one visit of each other one, however long the other lags are")
     mutating func fairness() {
         var next: [AppHash: Int64] = [:]

@@ -120,6 +120,18 @@ import Testing
         #expect(frontier.doneRanges().isEmpty)
     }
 
+    @Test("Done ranges are as many runs as are asked for, from the front")
+    func limitedRuns() {
+        var frontier = CommitFrontier()
+        for offset in 1...6 as ClosedRange<Int64> {
+            _ = frontier.append(offset: offset, tokens: 1, alreadyDone: none)
+        }
+        for number in [1, 3, 5] as [UInt32] { frontier.markDone(number, token: 0) }
+        let all = frontier.doneRanges().runs
+        #expect(all.count == 3)
+        for limit in 1...3 { #expect(frontier.doneRanges(limit: limit).runs == Array(all.prefix(limit))) }
+    }
+
     // MARK: Memory and questions
 
     @Test("Bytes are those of the records that are not behind the frontier")
@@ -142,6 +154,30 @@ import Testing
         #expect(frontier.bytes == Int(UInt32.max))
         frontier.markDone(record, token: 0)
         #expect(frontier.bytes == 0)
+    }
+
+    @Test("A burst that is done as a whole leaves no record in memory")
+    func burst() {
+        var frontier = CommitFrontier()
+        let numbers = (1...3 as ClosedRange<Int64>).map { frontier.append(offset: $0, tokens: 1, alreadyDone: none) }
+        for number in numbers { frontier.markDone(number, token: 0) }
+        #expect(frontier.records.isEmpty && frontier.frontierOffset == 4)
+    }
+
+    @Test("When many records in front are done, those behind them keep their numbers and marks")
+    func manyInFront() {
+        var frontier = CommitFrontier()
+        for record in 0..<1500 as Range<Int64> {
+            _ = frontier.append(offset: 10 * record, tokens: 1, alreadyDone: none)
+        }
+        for number in 0..<1100 as Range<UInt32> { frontier.markDone(number, token: 0) }
+        #expect(frontier.recordCount == 400 && frontier.uncommitted == 400)
+        #expect(frontier.frontierOffset == 11_000 && frontier.offset(of: 1499) == 14_990)
+        frontier.markDone(1200, token: 0)
+        #expect(frontier.isDone(1200, token: 0) && !frontier.isDone(1201, token: 0))
+        #expect(frontier.doneRanges().runs == [position(12_000, 0)..<position(12_010, 0)])
+        let next = frontier.append(offset: 15_000, tokens: 1, alreadyDone: none)
+        #expect(next == 1500)
     }
 
     @Test("The rest of a record is its open tokens and the hold on it; behind the frontier it is nothing")

@@ -35,6 +35,12 @@ struct PositionChangeTests {
         #expect(after == metadata([(chat, 5, []), (news, 10, [12..<14])]))
     }
 
+    @Test("A cursor moved to where it stands keeps what is done")
+    func cursorStays() throws {
+        let before = metadata([(news, 10, [12..<14]), (chat, 40, [])])
+        #expect(try committed(before.moving(news, to: 10, committedOffset: 100), at: 100) == before)
+    }
+
     @Test("A topic that was not behind is behind from its new cursor on")
     func newName() throws {
         let after = try committed(metadata([(news, 10, [])]).moving(mail, to: 20, committedOffset: 100), at: 100)

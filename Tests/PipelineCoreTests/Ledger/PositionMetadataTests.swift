@@ -119,6 +119,13 @@ import Testing
         #expect(some.laggards[0].done == all && some.laggards[199].done.isEmpty)
     }
 
+    @Test("Done ranges take the room behind the names while the shortest run fits", arguments: [(42, 0), (43, 1)])
+    func shortestRun(limitBytes: Int, count: Int) throws {
+        // Version, mark, name and the index of the topic are 35 bytes.
+        let position = choose([(topic(5), 70)], limitBytes: limitBytes, ranges: [topic(5): runs((70, 1, 71, 0))])
+        #expect(try decode(position).laggards.map(\.done.runs.count) == [count])
+    }
+
     @Test("Done ranges before the cursor are left out")
     func rangesBeforeTheCursor() throws {
         let position = choose(

@@ -47,6 +47,14 @@ struct RecordSummariesTests {
         #expect(summaries.settledCount(6) == 0)
     }
 
+    @Test("A token beyond those of its record is unknown, also where their bits fill a word")
+    func wholeWord() {
+        var summaries = RecordSummaries<String>()
+        summaries.begin(5, tokens: 64)
+        let isNew = summaries.settle(5, token: 64, "confirmed")
+        #expect(!isNew && !summaries.isSettled(5, token: 64))
+    }
+
     @Test("A record is begun by its first outcome, and ended by the acknowledgement of its summary")
     func begun() {
         var summaries = RecordSummaries<String>()

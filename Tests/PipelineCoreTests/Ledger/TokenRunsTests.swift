@@ -37,4 +37,31 @@ struct TokenRunsTests {
         #expect(all.cutText(textBytes: 4) == "1-3")
         #expect(all.cutText(textBytes: 2) == "")
     }
+
+    @Test("Runs have their own positions, and none beside or between them")
+    func contains() {
+        let all = Self.runs([1, 2, 3, 7, 9])
+        #expect((0...10 as ClosedRange<UInt32>).filter { all.contains($0) } == [1, 2, 3, 7, 9])
+        #expect(!TokenRuns().contains(0))
+    }
+
+    @Test(
+        "A text is read as the runs that it was made of",
+        arguments: [[0], [1, 2, 3, 7, 9], [5, .max - 1]] as [[UInt32]]
+    )
+    func reads(tokens: [UInt32]) {
+        let all = Self.runs(tokens)
+        #expect(TokenRuns(all.text) == all)
+    }
+
+    @Test(
+        "A text is malformed whose runs touch, overlap, go back or are no numbers of positions",
+        arguments: [
+            "", ",", "1,", "a", "1-", "-1", "1-2-3", "3-1", "1,2", "1-3,4", "1-3,3", "7,1", "4294967295",
+            "5-4294967295", "4294967296",
+        ]
+    )
+    func malformed(text: String) {
+        #expect(TokenRuns(text) == nil)
+    }
 }

@@ -217,6 +217,15 @@ import Testing
         #expect(refuse(&machine, serial: 1, opened: 310, at: 400) == .retry)
     }
 
+    @Test("A connection opened in the moment of the first refusal is a newer one: its answers are news")
+    func sameMoment() {
+        var machine = started()
+        #expect(refuse(&machine, serial: 1, opened: 0, at: 300) == .retry)
+        #expect(refuse(&machine, serial: 1, opened: 300, at: 301) == .teamDoesNotWork)
+        machine.accepted(serial: 1, connectionOpenedAt: at(300))
+        #expect(refuse(&machine, serial: 1, opened: 400, at: 401) == .retry)
+    }
+
     // MARK: Keys
 
     @Test("Another key has its token at once; news of the former key's tokens does not count")

@@ -140,6 +140,24 @@ import Testing
         }
     }
 
+    @Test("A wait that began while the topic was stopped ends with the stop; one of a topic that works, with a probe")
+    func wakesWithoutStop() {
+        let stopped = StreamProbe()
+        stopped.publish(1)
+        stopped.send()
+        stopped.queue.admit(.none)
+        stopped.answer(0, .backOff)
+        stopped.queue.admit(.all)
+        #expect(stopped.next == 0)
+        let probed = StreamProbe()
+        probed.publish(1)
+        probed.send()
+        probed.answer(0, .backOff)
+        #expect(probed.next == nil)
+        probed.queue.admit(.one)
+        #expect(probed.next == 0)
+    }
+
     @Test("Ten 5xx in a row mean that the topic does not work")
     func manyTroubles() {
         let probe = StreamProbe()
@@ -291,5 +309,25 @@ import Testing
         #expect(probe.needsOwnConnections)
         play(2000, badEvery: 200)
         #expect(!probe.needsOwnConnections)
+    }
+
+    @Test("A topic has many rejections from one share in twenty on, until there is one in a hundred")
+    func shares() {
+        var share = RejectionShare()
+        func count(_ answers: Int, areRejections: Bool = false) {
+            for _ in 0..<answers { share.countAnswer(isRejection: areRejections) }
+        }
+        count(10, areRejections: true)
+        count(RejectionShare.sample - 11)
+        #expect(!share.isHigh, "too few answers")
+        count(1)
+        #expect(share.isHigh)
+        count(2, areRejections: true)
+        // Halved twice: 3 rejections in 200 answers are left.
+        count(2 * RejectionShare.sample - 2)
+        count(99)
+        #expect(share.isHigh)
+        count(1)
+        #expect(!share.isHigh)
     }
 }

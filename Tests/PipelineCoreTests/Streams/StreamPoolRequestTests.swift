@@ -132,6 +132,37 @@ import Testing
         #expect(probe.send(10).count == 2)
     }
 
+    @Test("SETTINGS that allow as many streams as before are no news: the pause after refusals goes on")
+    func sameSettings() {
+        let probe = PoolProbe()
+        let number = probe.open(streams: 1)
+        for _ in 0..<2 {
+            #expect(probe.send() == [number])
+            probe.refuse(number)
+        }
+        #expect(probe.send().isEmpty, "it pauses")
+        probe.pool.settings(number, streams: 1)
+        #expect(probe.send().isEmpty)
+        probe.pool.settings(number, streams: 2)
+        #expect(probe.send() == [number])
+    }
+
+    @Test("Answers after a refusal give back what the peer allows, and of a greater limit later one stream each")
+    func givenBack() {
+        let probe = PoolProbe()
+        let number = probe.open(streams: 2)
+        probe.send(2)
+        probe.refuse(number)
+        probe.answer(number)
+        probe.send()
+        probe.answer(number)
+        probe.pool.settings(number, streams: 4)
+        #expect(probe.room(number) == 2)
+        probe.send()
+        probe.answer(number)
+        #expect(probe.room(number) == 3)
+    }
+
     // MARK: Life
 
     @Test("A busy connection that is silent is pinged; without a byte for all of the peer's time it is dead")

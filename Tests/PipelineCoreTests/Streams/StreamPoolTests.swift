@@ -106,6 +106,20 @@ import Testing
         #expect(!probe.isWaitingForBudget)
     }
 
+    @Test("A pool waits while it has no connection and may open none yet")
+    func waiting() {
+        let probe = PoolProbe()
+        func isWaiting() -> Bool { probe.pool.isWaiting(now: probe.now) }
+        #expect(!isWaiting())
+        probe.pool.postpone(until: probe.now + .seconds(5))
+        #expect(isWaiting())
+        probe.pass(.seconds(5))
+        #expect(!isWaiting())
+        probe.open()
+        probe.pool.postpone(until: probe.now + .seconds(5))
+        #expect(!isWaiting(), "it has one")
+    }
+
     @Test("A refused certificate waits for long, unless the breaker lets a probe go")
     func certificateRefused() {
         let probe = PoolProbe()
@@ -244,16 +258,33 @@ import Testing
         probe.open(streams: 1)
         for _ in 0..<4 {
             probe.pass(.seconds(2))
-            probe.open(streams: 1)
-            let opened = probe.now
-            while probe.openCount == 2, opened.elapsed(until: probe.now) < .seconds(1000) {
-                probe.pass(.seconds(1))
-                for number in probe.numbers { probe.pool.heard(number, now: probe.now) }
-                _ = probe.steps()
-            }
-            spans.append(opened.elapsed(until: probe.now))
+            spans.append(timeToShrink(probe))
         }
         #expect(spans == [.seconds(60), .seconds(120), .seconds(240), .seconds(480)])
+    }
+
+    @Test("A pool that grows again after its patience is over is as patient as at first")
+    func patienceIsOver() {
+        let probe = PoolProbe(connections: 2)
+        var spans: [Duration] = []
+        probe.open(streams: 1)
+        for _ in 0..<3 {
+            spans.append(timeToShrink(probe))
+            probe.pass(.seconds(60))
+        }
+        #expect(spans == [.seconds(60), .seconds(60), .seconds(60)])
+    }
+
+    /// Opens a second connection; returns the time until there is one again.
+    private func timeToShrink(_ probe: PoolProbe) -> Duration {
+        probe.open(streams: 1)
+        let opened = probe.now
+        while probe.openCount == 2, opened.elapsed(until: probe.now) < .seconds(1000) {
+            probe.pass(.seconds(1))
+            for number in probe.numbers { probe.pool.heard(number, now: probe.now) }
+            _ = probe.steps()
+        }
+        return opened.elapsed(until: probe.now)
     }
 
     // MARK: Age
