@@ -19,24 +19,20 @@ let yams: Target.Dependency = .product(name: "Yams", package: "Yams")
 // Every role stands on these, and with it the tests of roles.
 let role: [Target.Dependency] = [
     "APNsProtocol", "BelfrySupport", "KafkaClient", "PipelineCore", "ProviderCredentials", "PushSchemas", "PushTopics",
-    "RedisClient", "SocketErrors", "TLSTransport", logging, nioCore, nioPosix,
+    "RedisClient", "RequestLanes", "SocketErrors", "TLSTransport", logging, nioCore, nioPosix,
 ]
 
 let roleTests =
-    role + [
-        "PipelineTestSupport", "SimulatedServers", "TestSupport", "TokenState", lifecycle, nioEmbedded, protobuf,
-    ]
+    role + ["PipelineTestSupport", "SimulatedServers", "TestSupport", "TokenState", lifecycle, nioEmbedded, protobuf]
 let benchmark: [Target.Dependency] =
-    [
-        "KafkaClient", "LocalPipeline", "PushSchemas", "PushTopics", "TLSTransport", "Workbench", argumentParser,
-    ] + nio
+    ["KafkaClient", "LocalPipeline", "PushSchemas", "PushTopics", "TLSTransport", "Workbench", argumentParser] + nio
 
 let package = Package(
     name: "belfry",
     platforms: [.macOS(.v26)],
     products: [
         .executable(name: "belfry", targets: ["belfry"]),
-        .library(name: "BelfryProducer", targets: ["BelfryProducer", "PushSchemas", "RequestRules"]),
+        .library(name: "BelfryProducer", targets: ["BelfryProducer", "PushSchemas", "RequestLanes", "RequestRules"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser.git", exact: "1.8.2"),
@@ -61,7 +57,8 @@ let package = Package(
 
         // Ground floor: no I/O, no Foundation.
         .target(name: "APNsProtocol"),
-        .target(name: "PipelineCore", dependencies: ["APNsProtocol"]),
+        .target(name: "RequestLanes"),
+        .target(name: "PipelineCore", dependencies: ["APNsProtocol", "RequestLanes"]),
         .target(name: "PushSchemas", dependencies: [protobuf]),
         // Structured notifications made into payloads.
         .target(name: "PayloadRendering", dependencies: ["APNsProtocol", "PushSchemas", protobuf]),
@@ -83,7 +80,7 @@ let package = Package(
         // Publishing for other packages, too: nothing it needs has unsafe flags.
         .target(
             name: "BelfryProducer",
-            dependencies: ["APNsProtocol", "KafkaClient", "PushSchemas", "RequestRules", protobuf] + nio
+            dependencies: ["APNsProtocol", "KafkaClient", "PushSchemas", "RequestLanes", "RequestRules", protobuf] + nio
         ),
 
         // Ports over HTTP, those with a page and the roles' for operators: how they are served, and their bounds.
@@ -110,8 +107,8 @@ let package = Package(
         .target(
             name: "BelfrySupport",
             dependencies: [
-                "APNsProtocol", "CAllocator", "HTTPPorts", "PipelineCore", "PushSchemas", "RedisClient", "SocketErrors",
-                "TLSTransport", hummingbird, hummingbirdCore, logging, lifecycle, nioHTTP1, yams,
+                "APNsProtocol", "CAllocator", "HTTPPorts", "PipelineCore", "PushSchemas", "RedisClient", "RequestLanes",
+                "SocketErrors", "TLSTransport", hummingbird, hummingbirdCore, logging, lifecycle, nioHTTP1, yams,
             ] + nio
         ),
         // Certificates and provider keys: a topic's right to send.
@@ -123,7 +120,8 @@ let package = Package(
         .target(
             name: "PushTopics",
             dependencies: [
-                "BelfrySupport", "KafkaClient", "PipelineCore", "PushSchemas", "RedisClient", logging, lifecycle,
+                "BelfrySupport", "KafkaClient", "PipelineCore", "PushSchemas", "RedisClient", "RequestLanes", logging,
+                lifecycle,
             ] + nio
         ),
         // The state of tokens in Redis and in memory.
@@ -141,8 +139,8 @@ let package = Package(
             name: "BelfryTools",
             dependencies: [
                 "APNsProtocol", "BelfryProducer", "BelfrySupport", "HTTP2Transport", "KafkaClient", "PipelineCore",
-                "ProviderCredentials", "PushSchemas", "PushTopics", "RequestRules", "SocketErrors", "TLSTransport",
-                "TokenState", logging, lifecycle, protobuf,
+                "ProviderCredentials", "PushSchemas", "PushTopics", "RequestLanes", "RequestRules", "SocketErrors",
+                "TLSTransport", "TokenState", logging, lifecycle, protobuf,
             ] + nio
         ),
         // The page of the fleet: it knows of roles what they answer to whoever operates them.
@@ -158,8 +156,8 @@ let package = Package(
         .target(
             name: "LocalPipeline",
             dependencies: [
-                "BelfrySupport", "KafkaClient", "PushSchemas", "PushTopics", "TokenState", "Workbench", nioPosix,
-                protobuf,
+                "BelfrySupport", "KafkaClient", "PushSchemas", "PushTopics", "RequestLanes", "TokenState", "Workbench",
+                nioPosix, protobuf,
             ]
         ),
         .target(name: "Demo", dependencies: ["LocalPipeline", "PushSchemas", "TokenState"]),
@@ -167,7 +165,8 @@ let package = Package(
             name: "belfry",
             dependencies: [
                 "BelfrySupport", "BelfryTools", "Console", "Demo", "LocalPipeline", "ProviderCredentials",
-                "PushSchemas", "PushTopics", "Sandbox", "Sender", "TokenRoles", "TokenState", argumentParser, logging,
+                "PushSchemas", "PushTopics", "RequestLanes", "Sandbox", "Sender", "TokenRoles", "TokenState",
+                argumentParser, logging,
             ]
         ),
 
@@ -224,7 +223,10 @@ let package = Package(
 
         // Rules and wrappers, each beside its target.
         .testTarget(name: "APNsProtocolTests", dependencies: ["APNsProtocol", "TestSupport"]),
-        .testTarget(name: "PipelineCoreTests", dependencies: ["APNsProtocol", "PipelineCore", "TestSupport"]),
+        .testTarget(
+            name: "PipelineCoreTests",
+            dependencies: ["APNsProtocol", "PipelineCore", "RequestLanes", "TestSupport"]
+        ),
         .testTarget(name: "PushSchemasTests", dependencies: ["PushSchemas", "TestSupport", protobuf]),
         .testTarget(
             name: "PayloadRenderingTests",
@@ -298,8 +300,8 @@ let package = Package(
             name: "BelfryToolsTests",
             dependencies: [
                 "APNsProtocol", "BelfryProducer", "BelfrySupport", "BelfryTools", "KafkaClient", "PipelineCore",
-                "PipelineTestSupport", "PushSchemas", "PushTopics", "Sender", "TestSupport", "TokenRoles",
-                "TokenState", logging, protobuf, yams,
+                "PipelineTestSupport", "PushSchemas", "PushTopics", "RequestLanes", "Sender", "TestSupport",
+                "TokenRoles", "TokenState", logging, protobuf, yams,
             ]
         ),
         .testTarget(
@@ -330,7 +332,7 @@ let package = Package(
             name: "SimulationTests",
             dependencies: ["KafkaClient", "PipelineCore", "PushSchemas", "SimulatedServers", "belfry-simulate"]
         ),
-        .testTarget(name: "LocalPipelineTests", dependencies: ["KafkaClient", "LocalPipeline"]),
+        .testTarget(name: "LocalPipelineTests", dependencies: ["KafkaClient", "LocalPipeline", "PushSchemas"]),
         .testTarget(name: "DemoTests", dependencies: ["Demo", "LocalPipeline", "PushSchemas"]),
         // The program as a whole: processes, real servers, kills.
         .testTarget(
@@ -388,7 +390,6 @@ let hot: Set = ["Sender", "belfry-simulate"]
 let plain: [SwiftSetting] = [.unsafeFlags(["-Onone"])]
 let computing: Set = ["APNsProtocolTests", "PayloadRenderingTests", "PipelineCoreTests", "PushSchemasTests"]
 let inC = Set(["BenchmarkCommon"] + programsInC.keys.map { "belfry-bench-\($0.lowercased())" })
-
 for target in package.targets where target.type != .system {
     if inC.contains(target.name) {
         target.cSettings = strictC

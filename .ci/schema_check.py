@@ -12,7 +12,7 @@ import yaml
 
 SCHEMAS = Path(__file__).resolve().parent.parent / "Schemas"
 ROW = re.compile(
-    r"^\| `(?P<topic>[a-z]+\.[a-z-]+)`(?P<compacted> \(compacted\))? \| (?P<key>[^|]+) \| (?P<message>[^|]+) \|"
+    r"^\| `(?P<topic>[a-z]+(?:\.[a-z-]+)+)`(?P<compacted> \(compacted\))? \| (?P<key>[^|]+) \| (?P<message>[^|]+) \|"
 )
 PROTO = re.compile(r"\]\((\S+\.proto)\)")
 

@@ -13,6 +13,7 @@ TABLE = """
 |---|---|---|---|
 | `a.b` (compacted) | `<bundle>` | [One](one.proto) | workers |
 | `c.d-e` | as the source | bytes | workers |
+| `c.d-e.f` | as the source | bytes | workers |
 
 | name | of another table | whose rows | do not count |
 |---|---|---|---|
@@ -29,10 +30,15 @@ DOCUMENT = {
             "address": "c.d-e",
             "messages": {"two": {"bindings": {"kafka": {"key": {"title": "as the source"}}}}},
         },
+        "three": {
+            "address": "c.d-e.f",
+            "messages": {"two": {"bindings": {"kafka": {"key": {"title": "as the source"}}}}},
+        },
     },
     "operations": {
         "tell": {"action": "send", "channel": {"$ref": "#/channels/one"}},
         "take": {"action": "receive", "channel": {"$ref": "#/channels/two"}},
+        "takeMore": {"action": "receive", "channel": {"$ref": "#/channels/three"}},
     },
     "components": {
         "messages": {
@@ -62,8 +68,10 @@ class SchemaCheckTests(unittest.TestCase):
 
     def test_a_topic_that_is_missing_on_one_side_is_told(self):
         row = "| `c.d-e` | as the source | bytes | workers |\n"
-        self.assertEqual(len(self.differences(TABLE.replace(row, ""))), 1)
-        self.assertEqual(len(self.differences(TABLE + row.replace("c.d-e", "c.f"))), 1)
+        for missing in [row, row.replace("c.d-e", "c.d-e.f")]:
+            self.assertEqual(len(self.differences(TABLE.replace(missing, ""))), 1)
+        for other in ["c.f", "c.d-e.g"]:
+            self.assertEqual(len(self.differences(TABLE + row.replace("c.d-e", other))), 1)
 
     def test_a_channel_without_an_operation_is_told(self):
         del self.document["operations"]["take"]
@@ -77,7 +85,7 @@ class SchemaCheckTests(unittest.TestCase):
             self.assertEqual(len(dead()), 1)
             (Path(folder) / "one.proto").touch()
             self.assertEqual(dead(), [])
-            self.document["operations"]["tell"]["channel"]["$ref"] = "#/channels/three"
+            self.document["operations"]["tell"]["channel"]["$ref"] = "#/channels/four"
             self.assertEqual(len(dead()), 1)
 
 

@@ -22,10 +22,12 @@ NIO = {"NIOCore", "NIOPosix"}
 # Foundation in codec, machines and wrappers. Targets that are not listed have Package.swift's word only.
 IMPORTS = {
     "APNsProtocol": set(),
-    "PipelineCore": {"APNsProtocol"},
+    "PipelineCore": {"APNsProtocol", "RequestLanes"},
     "BelfryProducer": {
-        "APNsProtocol", "Foundation", "KafkaClient", "PushSchemas", "RequestRules", "SwiftProtobuf", "Synchronization"
+        "APNsProtocol", "Foundation", "KafkaClient", "PushSchemas", "RequestLanes", "RequestRules", "SwiftProtobuf",
+        "Synchronization"
     } | NIO,
+    "RequestLanes": set(),
     "RequestRules": {"APNsProtocol", "PayloadRendering", "PushSchemas"},
     "HTTP2Transport": {"CNghttp2", "NIOCore"},
     "KafkaClient": {"CRdKafka", "Dispatch", "Glibc", "Synchronization"} | NIO,

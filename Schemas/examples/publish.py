@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Publishes a notification to device tokens with confluent-kafka, and prints the request's id.
 
-    BELFRY_KAFKA_BROKERS=HOST:PORT [SPREAD=N] publish.py BUNDLE PAYLOAD TOKEN…
+    BELFRY_KAFKA_BROKERS=HOST:PORT [SPREAD=N] [LANE=NAME] publish.py BUNDLE PAYLOAD TOKEN…
 
 PAYLOAD is JSON with an `aps` object, TOKEN hexadecimal. SPREAD (1) is the bundle's, as all publishers have it.
+LANE (normal) is urgent, normal or bulk.
 """
 
 import json
@@ -11,6 +12,8 @@ import os
 import sys
 import uuid
 import zlib
+
+LANES = {"urgent": "push.requests.urgent", "normal": "push.requests", "bulk": "push.requests.bulk"}
 
 
 def key_of(bundle, token, spread):
@@ -33,6 +36,7 @@ def main():
     if len(sys.argv) < 4:
         sys.exit("usage: publish.py BUNDLE PAYLOAD TOKEN…")
     bundle, payload, *tokens = sys.argv[1:]
+    topic = LANES[os.environ.get("LANE", "normal")]
     request = str(uuid.uuid4())
     producer = Producer({
         "bootstrap.servers": os.environ["BELFRY_KAFKA_BROKERS"],
@@ -42,7 +46,7 @@ def main():
     failures = []
     for key, value in records(bundle, payload, map(bytes.fromhex, tokens), int(os.environ.get("SPREAD", 1)), request):
         producer.produce(
-            "push.requests", key=key, value=value, headers={"content-type": "application/json"},
+            topic, key=key, value=value, headers={"content-type": "application/json"},
             on_delivery=lambda error, _: error and failures.append(error),
         )
     left = producer.flush(30)

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Publishes a notification to device tokens with kcat, and prints the request's id.
 #
-#   BELFRY_KAFKA_BROKERS=HOST:PORT [SPREAD=N] publish.sh BUNDLE PAYLOAD TOKEN…
+#   BELFRY_KAFKA_BROKERS=HOST:PORT [SPREAD=N] [LANE=NAME] publish.sh BUNDLE PAYLOAD TOKEN…
 #
 # PAYLOAD is JSON with an `aps` object, TOKEN hexadecimal. SPREAD (1) is the bundle's, as all publishers have it.
+# LANE (normal) is urgent, normal or bulk.
 set -euo pipefail
 
 if (($# < 3)); then
@@ -13,6 +14,8 @@ fi
 bundle=$1 payload=$2
 shift 2
 spread=${SPREAD:-1}
+declare -A lanes=([urgent]=push.requests.urgent [normal]=push.requests [bulk]=push.requests.bulk)
+topic=${lanes[${LANE:-normal}]:?LANE is none}
 request=$(cat /proc/sys/kernel/random/uuid)
 
 # The CRC-32 of a token's bytes, in decimal: gzip ends with that of what it packed, and with the length.
@@ -46,6 +49,6 @@ for key in "${!tokens[@]}"; do
     printf '%s\t{"requestId":"%s","payload":"%s","tokens":[%s]}\n' \
         "$key" "$request" "$encoded" "${tokens[$key]:1}"
 done |
-    kcat -P -b "${BELFRY_KAFKA_BROKERS:?}" -t push.requests -K '\t' -H content-type=application/json \
+    kcat -P -b "${BELFRY_KAFKA_BROKERS:?}" -t "$topic" -K '\t' -H content-type=application/json \
         -X partitioner=murmur2_random -X enable.idempotence=true
 echo "$request"

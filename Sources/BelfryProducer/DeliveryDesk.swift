@@ -130,7 +130,7 @@ final class DeliveryDesk {
         } catch {
             underWay[lastNumber] = nil
             guard !error.isQueueFull else { return false }
-            settle(publication, index, .failed("\(error)"))
+            settle(publication, index, .failed(Self.reason(error)))
         }
         return true
     }
@@ -140,8 +140,13 @@ final class DeliveryDesk {
             preconditionFailure("every record is reported on once")
         }
         let end: RecordEnd =
-            error.map { .failed("\($0)") } ?? .stored(partition: partition, offset: offset >= 0 ? offset : nil)
+            error.map { .failed(Self.reason($0)) } ?? .stored(partition: partition, offset: offset >= 0 ? offset : nil)
         settle(publication, index, end)
+    }
+
+    /// The error in words; of a Kafka topic that is missing, with the cure.
+    static func reason(_ error: KafkaError) -> String {
+        error.isUnknownTopicOrPartition ? "\(error); belfry topics create makes it" : "\(error)"
     }
 
     private func settle(_ publication: Publication, _ index: Int, _ end: RecordEnd) {

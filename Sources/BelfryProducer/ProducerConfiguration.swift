@@ -1,11 +1,12 @@
 import KafkaClient
+import RequestLanes
 import RequestRules
 
 /// Settings of a ``PushProducer``.
 public struct ProducerConfiguration: Sendable {
     /// The brokers to ask first: `host:port`, several with commas between.
     public var brokers: String
-    /// The Kafka topic of requests.
+    /// The Kafka topic of requests: that of a lane.
     public var topic: String
     /// The name of this client in the brokers' logs and quotas.
     public var clientID = "belfry-producer"
@@ -17,7 +18,7 @@ public struct ProducerConfiguration: Sendable {
     ///   `test.mock.num.brokers`.
     public var properties: [String: String] = [:]
     /// The longest time from the hand-over of a record to its acknowledgement, 1 s ... 1 h. Later it has failed, and
-    /// may or may not be stored.
+    /// may or may not be stored. For a Kafka topic that is missing it fails after half of this, at most 10 s.
     public var deliveryTimeout = Duration.seconds(30)
     /// Most records that wait for their acknowledgement, 1 ... 10,000,000. Further ones suspend their publishers.
     public var queueRecords = 100_000
@@ -28,10 +29,12 @@ public struct ProducerConfiguration: Sendable {
     /// not block.
     public var onNotice: @Sendable (_ text: String) -> Void = { _ in }
 
-    /// - Parameter prefix: the installation's `kafka.prefix`, which stands before the names of its Kafka topics.
-    public init(brokers: String, prefix: String = "") {
+    /// - Parameters:
+    ///   - prefix: the installation's `kafka.prefix`, which stands before the names of its Kafka topics.
+    ///   - lane: the urgency of all requests that the producer publishes. `belfry topics create` makes its Kafka topic.
+    public init(brokers: String, prefix: String = "", lane: RequestLane = .normal) {
         self.brokers = brokers
-        topic = prefix + "push.requests"
+        topic = prefix + "push.requests" + lane.suffix
     }
 
     /// Properties that belong to the producer, under all their names. Others that break idempotence librdkafka refuses.
@@ -49,6 +52,10 @@ public struct ProducerConfiguration: Sendable {
         // Brokers that forget everything.
         "test.mock.num.brokers",
     ]
+
+    /// Longest wait for a Kafka topic that the brokers do not know. With librdkafka's own, 30 s, records would time out
+    /// at that moment, and nothing would tell that the Kafka topic is missing. [ours]
+    private static let longestUnknownTopic = Duration.seconds(10)
 
     /// librdkafka takes every property of a topic with this before it, too.
     private static let topicPrefix = "topic."
@@ -73,10 +80,13 @@ public struct ProducerConfiguration: Sendable {
         var all = KafkaProperties.reliableProducer
         all["bootstrap.servers"] = brokers
         all["client.id"] = clientID
-        all["message.timeout.ms"] = "\(deliveryTimeout / .milliseconds(1))".split(separator: ".").first.map(String.init)
+        all["message.timeout.ms"] = Self.milliseconds(deliveryTimeout)
+        all["topic.metadata.propagation.max.ms"] = Self.milliseconds(min(deliveryTimeout / 2, Self.longestUnknownTopic))
         all["queue.buffering.max.messages"] = "\(queueRecords)"
         all["queue.buffering.max.kbytes"] = "\(queueKibibytes)"
         for (name, value) in properties.sorted(by: { $0.key < $1.key }) { all[name] = value }
         return all
     }
+
+    private static func milliseconds(_ duration: Duration) -> String { "\(Int(duration / .milliseconds(1)))" }
 }

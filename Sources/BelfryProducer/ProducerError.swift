@@ -52,7 +52,7 @@ public struct PublishedRecord: Equatable, Sendable {
     public let partition: Int32
     /// Nil: the broker's first answer was lost, and a retry found the record stored.
     public let offset: Int64?
-    /// Indices in the request of the tokens in the record, in the record's order: outcomes name partition, offset and
-    /// the place in this list. Of a broadcast: 0.
+    /// Indices in the request of the tokens in the record, in the record's order: outcomes name the producer's Kafka
+    /// topic, partition, offset and the place in this list. Of a broadcast: 0.
     public let tokens: [Int]
 }

@@ -4,11 +4,12 @@ import NIOPosix
 import PushSchemas
 import Synchronization
 
-/// Publishes requests to push.requests, and tells where their records are.
+/// Publishes requests into one lane, and tells where their records are.
 ///
 /// A request may have any number of tokens: it is cut into records by the keys of its bundle, of many tokens each, and
 /// judged by the rules of the workers before the first record leaves. Records are acknowledged by all in-sync replicas,
-/// stored once even when the client sends again, and stand in the order of the calls, key by key.
+/// stored once even when the client sends again, and stand in the order of the calls, key by key. A service that uses
+/// several lanes has a producer for each: what waits for room in one does not suspend publishers of another.
 ///
 /// Safe to use from any task and thread. It has a thread of its own, which it never leaves to callers. Close it when it
 /// is no longer used.

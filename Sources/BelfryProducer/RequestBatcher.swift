@@ -2,7 +2,7 @@ import PushSchemas
 import RequestRules
 import SwiftProtobuf
 
-/// Cuts a list of tokens into the records of push.requests: one shard's tokens per record, at most so many in one, and
+/// Cuts a list of tokens into records of requests: one shard's tokens per record, at most so many in one, and
 /// no more than Kafka takes.
 ///
 /// Pure; tokens keep their order within a shard.

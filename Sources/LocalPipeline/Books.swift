@@ -1,14 +1,17 @@
 import PushSchemas
+import RequestLanes
 
 /// The books: what was published, and what became of it, deduplicated by source coordinates.
 public struct Books: Sendable {
     /// Place of a notification: its record's place, and the token's position in it.
     public struct Coordinates: Hashable, Sendable {
+        public var lane: RequestLane
         public var partition: Int32
         public var offset: Int64
         public var token: UInt32
 
-        public init(partition: Int32, offset: Int64, token: UInt32) {
+        public init(lane: RequestLane = .normal, partition: Int32, offset: Int64, token: UInt32) {
+            self.lane = lane
             self.partition = partition
             self.offset = offset
             self.token = token
@@ -30,8 +33,10 @@ public struct Books: Sendable {
         published += notifications
     }
 
-    public mutating func noteOutcome(_ outcome: PushOutcome) {
+    /// - Parameter lane: that of the request.
+    public mutating func noteOutcome(_ outcome: PushOutcome, in lane: RequestLane = .normal) {
         let coordinates = Coordinates(
+            lane: lane,
             partition: outcome.sourcePartition,
             offset: outcome.sourceOffset,
             token: outcome.tokenIndex

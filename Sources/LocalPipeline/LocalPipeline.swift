@@ -1,4 +1,5 @@
 import Foundation
+import RequestLanes
 import Workbench
 
 /// The whole pipeline as processes of one machine, in a directory of its own: broker, Redis, sandbox, and the roles.
@@ -15,9 +16,12 @@ public final class LocalPipeline {
         public var kafka: String?
         /// Make the Kafka topics of that broker; false: they are there.
         public var makesTopics = true
-        /// Time after which the broker takes a silent member for dead. The embedded one also lets a group wait for a
-        /// second less at every change. Servers of Kafka allow no less than 6 s, unless told otherwise.
-        public var sessionMilliseconds = 6000
+        /// `kafka.prefix`, for a broker that others use as well. The embedded one knows no names with a prefix.
+        public var prefix = ""
+        /// Time after which the broker takes a silent member for dead; nil: the program's own. The embedded one also
+        /// lets a group wait for a second less at every change. Servers of Kafka allow no less than 6 s, unless told
+        /// otherwise.
+        public var sessionMilliseconds: Int? = 6000
         /// More properties for Kafka clients, as in the configuration file, each behind a comma.
         public var kafkaProperties = ""
         /// URL of a Redis server to use; nil: one is started.
@@ -37,6 +41,8 @@ public final class LocalPipeline {
         /// The section `worker` of the configuration, in YAML's flow style.
         public var worker =
             "{shards: \(shards), connections-per-topic: 2, confirmation-window: 1s, connections-per-minute: 6000}"
+        /// The lanes that workers serve; ascending.
+        public var lanes = [RequestLane.normal]
 
         public init() {}
     }
@@ -105,7 +111,12 @@ public final class LocalPipeline {
     /// - Parameter environment: added to this process's own; a configuration key of this worker alone, for instance.
     @discardableResult
     public func startWorker(environment: [String: String] = [:]) throws -> ChildProcess {
-        let worker = try start("worker", ["worker", "--config", configurationFile], environment)
+        let lanes = ["BELFRY_WORKER_LANES": options.lanes.map(\.rawValue).joined(separator: ",")]
+        let worker = try start(
+            "worker",
+            ["worker", "--config", configurationFile],
+            lanes.merging(environment) { $1 }
+        )
         workers.append(worker)
         return worker
     }
@@ -159,9 +170,10 @@ public final class LocalPipeline {
     @discardableResult
     public func run(_ arguments: String...) throws -> String { try run(arguments) }
 
+    /// - Parameter environment: added to this process's own.
     @discardableResult
-    public func run(_ arguments: [String]) throws -> String {
-        let child = try start(arguments.prefix(2).joined(separator: "-"), arguments)
+    public func run(_ arguments: [String], environment: [String: String] = [:]) throws -> String {
+        let child = try start(arguments.prefix(2).joined(separator: "-"), arguments, environment)
         var lines: [String] = []
         while let line = try? child.nextLine(within: .seconds(60)) { lines.append(line) }
         let code = child.wait()
@@ -179,7 +191,10 @@ public final class LocalPipeline {
         if let kafka = options.kafka {
             brokers = kafka
             guard options.makesTopics else { return }
-            try run("topics", "create", "--brokers", kafka, "--partitions", "\(options.partitions)")
+            try run(
+                ["topics", "create", "--brokers", kafka, "--partitions", "\(options.partitions)"],
+                environment: options.prefix.isEmpty ? [:] : ["BELFRY_KAFKA_PREFIX": options.prefix]
+            )
             return
         }
         let broker = try start("broker", ["broker", "--partitions", "\(options.partitions)"])

@@ -2,6 +2,7 @@ import Foundation
 import KafkaClient
 import PushSchemas
 import PushTopics
+import RequestLanes
 import SwiftProtobuf
 import Workbench
 
@@ -9,10 +10,11 @@ import Workbench
 ///
 /// The producer is held back by what has no outcome yet: the embedded broker keeps little and drops silently.
 public final class PipelineClient {
-    /// A record of push.requests with its place at the broker.
+    /// A request with its place at the broker.
     public struct Place: Sendable {
         public var key: String
         public var notifications: Int
+        public var lane = RequestLane.normal
         /// −1 until the broker has acknowledged it; so is the offset.
         public var partition: Int32 = -1
         public var offset: Int64 = -1
@@ -75,17 +77,21 @@ public final class PipelineClient {
         }
     }
 
-    /// Publishes records to push.requests, waiting whenever too many notifications have no outcome yet.
+    /// Publishes records into a lane, waiting whenever too many notifications have no outcome yet.
     ///
     /// - Parameter partition: nil: the one to which each record's key leads.
-    public func publish(_ records: [PlannedRecord], to partition: Int32? = nil) throws {
+    public func publish(
+        _ records: [PlannedRecord],
+        into lane: RequestLane = .normal,
+        to partition: Int32? = nil
+    ) throws {
         for record in records {
             try wait(for: "outcomes", within: 60) { books.missing < Self.lagLimit && unacknowledged < 1000 }
             var headers = record.headers
             if record.isJSON { headers.append((RecordContentType.headerName, Array("application/json".utf8))) }
-            places.append(Place(key: record.key, notifications: record.notifications))
+            places.append(Place(key: record.key, notifications: record.notifications, lane: lane))
             try produce(
-                topic: names.requests,
+                topic: names.requests(lane),
                 partition: partition,
                 key: Array(record.key.utf8),
                 value: record.value,
@@ -125,7 +131,7 @@ public final class PipelineClient {
         try flush()
     }
 
-    /// Publishes one record to another topic than push.requests.
+    /// Publishes one record to another topic than those of requests.
     public func publish(topic: String, key: String, value: [UInt8]) throws {
         try produce(topic: topic, key: Array(key.utf8), value: value, headers: [])
         try flush()
@@ -196,7 +202,7 @@ public final class PipelineClient {
             guard
                 let outcome = try? RequestDecoding.decode(PushOutcome.self, from: message.value, as: .protobuf)
             else { continue }
-            books.noteOutcome(outcome)
+            books.noteOutcome(outcome, in: names.lane(of: outcome.sourceTopic) ?? .normal)
         }
     }
 }

@@ -13,25 +13,32 @@ struct PipelineConfiguration {
 
     /// In YAML.
     var text: String {
-        let session = options.sessionMilliseconds
-        let group = "session.timeout.ms: \"\(session)\", heartbeat.interval.ms: \"\(session / 6)\""
-        return """
-            kafka: {brokers: "\(brokers)", properties: {\(group)\(options.kafkaProperties)}}
-            redis: {url: "\(redisURL)"\(options.redisSettings)}
-            environments:
-              sandbox:
-                \(transport)
-                gateways: [\(gateway)]
-                feedback: \(feedback)
-                trust: pki/ca.pem
-            certificates: {directory: pki}
-            worker: \(options.worker)
-            harvester: {interval: 1s, lease: 5s}
-            outcomes: \(options.outcomes)
-            \(options.configuration)
-            \(keys)
+        """
+        kafka: {brokers: "\(brokers)"\(prefix), properties: {\(group)\(options.kafkaProperties)}}
+        redis: {url: "\(redisURL)"\(options.redisSettings)}
+        environments:
+          sandbox:
+            \(transport)
+            gateways: [\(gateway)]
+            feedback: \(feedback)
+            trust: pki/ca.pem
+        certificates: {directory: pki}
+        worker: \(options.worker)
+        harvester: {interval: 1s, lease: 5s}
+        outcomes: \(options.outcomes)
+        \(options.configuration)
+        \(keys)
 
-            """
+        """
+    }
+
+    private var prefix: String { options.prefix.isEmpty ? "" : ", prefix: \(options.prefix)" }
+
+    /// Properties of the members of groups.
+    private var group: String {
+        // A property that is set in any case stands before those that begin with a comma.
+        guard let session = options.sessionMilliseconds else { return "heartbeat.interval.ms: \"1000\"" }
+        return "session.timeout.ms: \"\(session)\", heartbeat.interval.ms: \"\(session / 6)\""
     }
 
     /// The interface, and over HTTP/2 the place where channels are managed.

@@ -138,6 +138,9 @@ public struct RequestPlan {
         records.shuffle(using: &random)
     }
 
+    /// The number in the payload of the record made last.
+    public var lastNumber: Int { nextNumber }
+
     // MARK: Making
 
     /// - Parameter shard: what follows the bundle in the key.

@@ -87,6 +87,17 @@ public struct SandboxControl: Sendable {
         try JSONDecoder().decode(Stats.self, from: try await send("GET", "/stats", body: nil))
     }
 
+    /// `GET /accepted`: the numbers in the payloads that were accepted for a token, in order.
+    public func accepted(topic: String, token: [UInt8]) async throws -> [UInt32] {
+        struct History: Decodable {
+            var accepted: [UInt32]
+        }
+
+        let digits = token.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        let answer = try await send("GET", "/accepted?topic=\(topic)&token=\(digits)", body: nil)
+        return try JSONDecoder().decode(History.self, from: answer).accepted
+    }
+
     /// `POST /devices`.
     public func setDevices(topic: String, first: Int, count: Int, state: String) async throws {
         let body = "{\"topic\":\"\(topic)\",\"first\":\(first),\"count\":\(count),\"state\":\"\(state)\"}"

@@ -1,6 +1,10 @@
+import RequestLanes
+
 /// The time for which a shard of a worker had a partition, as the worker's log has it.
 public struct ShardTenure: Equatable, Sendable {
+    /// Its number among all shards of the worker.
     public var shard: String
+    public var lane: RequestLane
     public var partition: Int32
     /// UNIX time, milliseconds.
     public var start: Int
@@ -9,8 +13,16 @@ public struct ShardTenure: Equatable, Sendable {
     /// The shard could not finish: the partition was lost, or the group refused the commit that was to end the tenure.
     public var isCutOff: Bool
 
-    public init(shard: String, partition: Int32, start: Int, end: Int? = nil, isCutOff: Bool = false) {
+    public init(
+        shard: String,
+        lane: RequestLane = .normal,
+        partition: Int32,
+        start: Int,
+        end: Int? = nil,
+        isCutOff: Bool = false
+    ) {
         self.shard = shard
+        self.lane = lane
         self.partition = partition
         self.start = start
         self.end = end
@@ -30,10 +42,10 @@ struct ShardTenures {
     /// A refused commit counts for a tenure that ends within so long after it.
     private static let refusalMilliseconds = 1000
 
-    mutating func assigned(_ partitions: Set<Int32>, to shard: String, now: Int) {
+    mutating func assigned(_ partitions: Set<Int32>, to shard: String, in lane: RequestLane, now: Int) {
         for partition in partitions.sorted() {
             open[shard, default: []].append(all.count)
-            all.append(ShardTenure(shard: shard, partition: partition, start: now))
+            all.append(ShardTenure(shard: shard, lane: lane, partition: partition, start: now))
         }
         givenBack[shard] = nil
         refusedAt[shard] = nil

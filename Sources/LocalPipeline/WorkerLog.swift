@@ -1,4 +1,5 @@
 import Foundation
+import RequestLanes
 import Workbench
 
 /// The log of the workers: JSON lines on standard error.
@@ -14,6 +15,9 @@ public enum WorkerLog {
             Set((metadata?["partitions"] ?? "").split { !$0.isNumber }.compactMap { Int32($0) })
         }
 
+        /// That of the shard which says it.
+        var lane: RequestLane { metadata?["lane"].flatMap(RequestLane.init(rawValue:)) ?? .normal }
+
         var date: Date? { time.flatMap { try? Date($0, strategy: WorkerLog.time) } }
 
         /// The error is the group's, which does not know the member, or not in this generation.
@@ -23,14 +27,16 @@ public enum WorkerLog {
         }
     }
 
-    /// Partitions that a worker gave back or lost at one time.
+    /// Partitions of a lane that a worker gave back or lost at one time.
     public struct Loss: Equatable, Sendable {
         /// UNIX seconds.
         public var second: UInt32
+        public var lane: RequestLane
         public var partitions: Set<Int32>
 
-        public init(second: UInt32, partitions: Set<Int32>) {
+        public init(second: UInt32, lane: RequestLane = .normal, partitions: Set<Int32>) {
             self.second = second
+            self.lane = lane
             self.partitions = partitions
         }
     }
@@ -42,19 +48,19 @@ public enum WorkerLog {
         }
     }
 
-    /// The partitions that all shards of a worker have now, by what it wrote so far.
-    public static func partitions(of worker: ChildProcess) -> Set<Int32> {
-        shards(of: worker).values.reduce(into: []) { $0.formUnion($1) }
+    /// The partitions of a lane that a worker's shards have now, by what it wrote so far.
+    public static func partitions(of worker: ChildProcess, in lane: RequestLane = .normal) -> Set<Int32> {
+        shards(of: worker, in: lane).values.reduce(into: []) { $0.formUnion($1) }
     }
 
-    /// Number of these workers' shards that have partitions now.
-    public static func shardsWithPartitions(in workers: [ChildProcess]) -> Int {
-        workers.reduce(0) { sum, worker in sum + shards(of: worker).values.count { !$0.isEmpty } }
+    /// Number of these workers' shards in a lane that have partitions now.
+    public static func shardsWithPartitions(in workers: [ChildProcess], of lane: RequestLane = .normal) -> Int {
+        workers.reduce(0) { sum, worker in sum + shards(of: worker, in: lane).values.count { !$0.isEmpty } }
     }
 
-    /// The partitions of each shard; what was given back is not among them.
-    private static func shards(of worker: ChildProcess) -> [String: Set<Int32>] {
-        holdings(in: worker.log, by: "shard")
+    /// The partitions of each shard of a lane; what was given back is not among them.
+    private static func shards(of worker: ChildProcess, in lane: RequestLane) -> [String: Set<Int32>] {
+        holdings(in: worker.log, by: "shard", of: lane)
     }
 
     /// Everything that a worker gave back or lost, by what it wrote so far.
@@ -63,7 +69,8 @@ public enum WorkerLog {
     static func losses(in log: String) -> [Loss] {
         lines(of: log).compactMap { line in
             guard isLoss(line), let date = line.date else { return nil }
-            return Loss(second: UInt32(date.timeIntervalSince1970), partitions: line.partitions)
+            let second = UInt32(date.timeIntervalSince1970)
+            return Loss(second: second, lane: line.lane, partitions: line.partitions)
         }
     }
 
@@ -76,7 +83,7 @@ public enum WorkerLog {
             guard let shard = line.metadata?["shard"], let date = line.date else { continue }
             let now = Int((date.timeIntervalSince1970 * 1000).rounded())
             switch line.message {
-            case "partitions assigned": tenures.assigned(line.partitions, to: shard, now: now)
+            case "partitions assigned": tenures.assigned(line.partitions, to: shard, in: line.lane, now: now)
             case "partitions revoked": tenures.revoked(line.partitions, from: shard, now: now)
             case "partitions lost": tenures.lost(line.partitions, of: shard, now: now)
             case "commit failed" where line.isFencing: tenures.refused(shard, now: now)
@@ -92,9 +99,11 @@ public enum WorkerLog {
     }
 
     /// The partitions that a log says are held, by the value of a key of its lines.
-    static func holdings(in log: String, by key: String) -> [String: Set<Int32>] {
+    ///
+    /// - Parameter lane: whose shards' lines are read; nil: all lines.
+    static func holdings(in log: String, by key: String, of lane: RequestLane? = nil) -> [String: Set<Int32>] {
         var partitions: [String: Set<Int32>] = [:]
-        for line in lines(of: log) {
+        for line in lines(of: log) where lane == nil || line.lane == lane {
             guard let holder = line.metadata?[key] else { continue }
             if line.message == "partitions assigned" {
                 partitions[holder, default: []].formUnion(line.partitions)

@@ -1,7 +1,9 @@
 import BelfrySupport
+import RequestLanes
 
 /// The names of an installation's consumer groups: those of its configuration behind `kafka.prefix`.
 package struct GroupNames: Sendable, Equatable {
+    /// Of the normal lane.
     package var worker: String
     package var registrar: String
     /// Applies the tombstones of gateways again.
@@ -23,6 +25,9 @@ package struct GroupNames: Sendable, Equatable {
         "\(settings.prefix)belfry-outcomes-\(id)"
     }
 
+    /// The group of the workers in a lane: it rebalances without the others.
+    package func worker(_ lane: RequestLane) -> String { worker + lane.suffix }
+
     /// In the order of the roles.
-    package var all: [String] { [worker, registrar, registrarTombstones, harvester] }
+    package var all: [String] { RequestLane.allCases.map(worker) + [registrar, registrarTombstones, harvester] }
 }

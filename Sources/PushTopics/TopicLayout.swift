@@ -1,10 +1,12 @@
+import RequestLanes
+
 /// The topics of the Kafka contract, with their settings at creation.
 public struct TopicLayout: Equatable, Sendable {
     /// One topic.
     public struct Topic: Equatable, Sendable {
         public let name: String
         public let partitions: Int
-        /// A topic that exists is right with any number: its readers read all partitions.
+        /// A topic that exists is right with any number.
         public var takesAnyPartitions = false
         /// The topic's settings at the broker, sorted by name.
         public let configuration: [Setting]
@@ -29,29 +31,45 @@ public struct TopicLayout: Equatable, Sendable {
     ///   - names: the names of the contract.
     public init(partitions: Int, names: TopicNames = TopicNames()) {
         precondition(partitions >= 1, "a topic has at least one partition")
-        let plain = [names.requests, names.feedback, names.outcomes, names.deadLetters]
-        topics =
-            plain.map { Topic(name: $0, partitions: partitions, configuration: []) } + [
-                Topic(
-                    name: names.registrations,
-                    partitions: partitions,
-                    // The witness of when a token registered: see ``RecordTimeCheck``.
-                    configuration: [Self.brokerTime]
-                ),
-                Topic(
-                    name: names.tombstones,
-                    partitions: partitions,
-                    // The witness of when a token was forgotten.
-                    configuration: [Self.compaction, Self.brokerTime]
-                ),
-                Topic(
-                    name: names.controls,
-                    // A few hundred records at most, and every worker reads all of them.
-                    partitions: 1,
-                    takesAnyPartitions: true,
-                    // The time tells when an operator set a lever.
-                    configuration: [Self.compaction, Self.brokerTime]
-                ),
-            ]
+        let plain = [names.requests(.normal), names.feedback, names.outcomes, names.deadLetters]
+        var topics = plain.map { Topic(name: $0, partitions: partitions, configuration: []) }
+        for lane in RequestLane.allCases where lane != .normal {
+            // An operator may have made it with another number: each lane has positions and keys of its own.
+            topics.append(
+                Topic(name: names.requests(lane), partitions: partitions, takesAnyPartitions: true, configuration: [])
+            )
+        }
+        topics += [
+            Topic(
+                name: names.registrations,
+                partitions: partitions,
+                // The witness of when a token registered: see ``RecordTimeCheck``.
+                configuration: [Self.brokerTime]
+            ),
+            Topic(
+                name: names.tombstones,
+                partitions: partitions,
+                // The witness of when a token was forgotten.
+                configuration: [Self.compaction, Self.brokerTime]
+            ),
+            Topic(
+                name: names.controls,
+                // A few hundred records at most, and every worker reads all of them.
+                partitions: 1,
+                takesAnyPartitions: true,
+                // The time tells when an operator set a lever.
+                configuration: [Self.compaction, Self.brokerTime]
+            ),
+        ]
+        self.topics = topics
+    }
+}
+
+extension TopicNames {
+    /// The lanes that have a Kafka topic, in their order.
+    ///
+    /// - Parameter partitions: of every Kafka topic that is there.
+    public func lanes(in partitions: [String: Int]) -> [RequestLane] {
+        RequestLane.allCases.filter { partitions[requests($0)] != nil }
     }
 }

@@ -1,7 +1,9 @@
 import BelfrySupport
+import RequestLanes
 
 /// The names of an installation's Kafka topics: those of the Kafka contract behind `kafka.prefix`.
 public struct TopicNames: Sendable, Equatable {
+    /// Of the normal lane; for a shard of a worker, of its own lane.
     public var requests: String
     public var registrations: String
     public var feedback: String
@@ -11,8 +13,11 @@ public struct TopicNames: Sendable, Equatable {
     /// Levers of single topics: see ``ControlRecord``.
     public var controls: String
 
+    private let prefix: String
+
     /// - Parameter prefix: empty: the names of the contract.
     public init(prefix: String = "") {
+        self.prefix = prefix
         requests = prefix + "push.requests"
         registrations = prefix + "push.registrations"
         feedback = prefix + "push.feedback"
@@ -25,4 +30,13 @@ public struct TopicNames: Sendable, Equatable {
     public init(_ settings: KafkaSettings) {
         self.init(prefix: settings.prefix)
     }
+
+    /// The Kafka topic of a lane's requests.
+    public func requests(_ lane: RequestLane) -> String { prefix + "push.requests" + lane.suffix }
+
+    /// The Kafka topics of all lanes, in the order of these.
+    public var allRequests: [String] { RequestLane.allCases.map(requests) }
+
+    /// The lane whose requests a Kafka topic has; nil: it has none.
+    public func lane(of topic: String) -> RequestLane? { RequestLane.allCases.first { requests($0) == topic } }
 }

@@ -3,41 +3,46 @@ import KafkaClient
 import Logging
 import PushTopics
 
-/// Checks of the log that a worker makes before it starts.
+/// Checks of the logs of its lanes that a worker makes before it starts.
 ///
-/// A compacted push.requests would lose notifications.
+/// A compacted one would lose notifications.
 struct LogCheck {
     private let configuration: BelfryConfiguration
-    private let names: TopicNames
+    private let topics: [String]
     private let logger: Logger
 
     private static let timeoutMilliseconds: Int32 = 5_000
 
-    init(_ configuration: BelfryConfiguration, _ names: TopicNames, logger: Logger) {
+    /// - Parameter topics: the Kafka topics of the lanes that are served.
+    init(_ configuration: BelfryConfiguration, _ topics: [String], logger: Logger) {
         self.configuration = configuration
-        self.names = names
+        self.topics = topics
         self.logger = logger
     }
 
-    /// Checks the topics; blocks for up to some seconds.
+    /// Checks the topics; blocks for up to some seconds for each.
     ///
-    /// - Returns: the retention time of push.requests; nil: for ever, or the broker does not tell.
+    /// - Returns: their shortest retention time; nil: for ever, or the broker does not tell.
     /// - Throws: ``ConfigurationError`` (exit code 78) that names the remedy.
     func check() throws -> Duration? {
         let properties = configuration.kafka.adminProperties(clientID: "belfry-worker-check")
         let admin = try KafkaAdmin(properties: properties, named: "check at start", logger: logger)
         defer { admin.close() }
-        let settings = topicSettings(admin)
-        try Self.checkCleanup(settings, of: names.requests)
-        return Self.retention(settings)
+        var shortest: Duration?
+        for topic in topics {
+            let settings = topicSettings(of: topic, admin)
+            try Self.checkCleanup(settings, of: topic)
+            shortest = [shortest, Self.retention(settings)].compactMap(\.self).min()
+        }
+        return shortest
     }
 
-    private func topicSettings(_ admin: KafkaAdmin) -> [String: String] {
+    private func topicSettings(of topic: String, _ admin: KafkaAdmin) -> [String: String] {
         do throws(KafkaError) {
-            return try admin.topicSettings(of: names.requests, timeoutMilliseconds: Self.timeoutMilliseconds)
+            return try admin.topicSettings(of: topic, timeoutMilliseconds: Self.timeoutMilliseconds)
         } catch {
             // The embedded broker does not support the request.
-            logger.info("topic settings could not be read", metadata: ["error": "\(error)"])
+            logger.info("topic settings could not be read", metadata: ["topic": "\(topic)", "error": "\(error)"])
             return [:]
         }
     }

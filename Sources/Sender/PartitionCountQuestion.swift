@@ -5,7 +5,8 @@ import NIOCore
 import NIOPosix
 import PushTopics
 
-/// The question for the number of partitions of push.requests, by a client of its own that is closed with the answer.
+/// The question for the number of partitions of a lane's Kafka topic, by a client of its own that is closed with the
+/// answer.
 struct PartitionCountQuestion: Sendable {
     private let settings: KafkaSettings
     private let topic: String
@@ -13,6 +14,7 @@ struct PartitionCountQuestion: Sendable {
 
     private static let timeoutMilliseconds: Int32 = 5_000
 
+    /// - Parameter names: those of a shard of the lane.
     init(_ settings: KafkaSettings, _ names: TopicNames, logger: Logger) {
         self.settings = settings
         topic = names.requests

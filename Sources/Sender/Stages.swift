@@ -44,7 +44,7 @@ final class Stages {
         let clock = { MonotonicTime(eventLoop.now) }
         let hostClock = clients.hostClock ?? clock
         let feeds = FeedTable()
-        let controls = ShardControls(clients.controls)
+        let controls = ShardControls(clients.controls, in: settings.lane)
         let memoryBudget = ShardMemory(settings.memory)
         let tokens = clients.tokens
         publisher = TombstonePublisher(
@@ -137,6 +137,7 @@ final class Stages {
         )
         intake = Intake(
             outcomes: outcomes,
+            lane: settings.lane,
             requestsTopic: settings.names.requests,
             remembersRequests: settings.dedupeWindow > .zero,
             unixMilliseconds: settings.unixMilliseconds
@@ -165,7 +166,7 @@ final class Stages {
             make: { [filters = clients.filters, connectors = clients.connectors] index, environment, bundleID in
                 let settings = gateway.settings
                 let topic = settings.makeTopic(index, environment: environment, bundleID: bundleID, filters: filters)
-                topic.control = controls.all[topic.name]
+                topic.control = controls[topic.name]
                 topic.unsendable = connectors.unsendable(environment: environment, bundleID: bundleID)
                 return topic
             }

@@ -8,11 +8,12 @@ import PipelineCore
 import ProviderCredentials
 import PushTopics
 import RedisClient
+import RequestLanes
 import ServiceLifecycle
 import Synchronization
 import TokenState
 
-/// The sender worker: as many shards as configured, each on a thread of its own.
+/// The sender worker: in each lane as many shards as configured, each on a thread of its own.
 package final class WorkerRole: Role {
     package static let name = "worker"
     package static let summary = "Send what is published to push.requests; runs until SIGTERM or SIGINT, then drains."
@@ -33,7 +34,7 @@ package final class WorkerRole: Role {
         var follower: FollowerThread?
         /// Follows the levers of operators.
         var controls: ControlsThread?
-        /// The retention of push.requests; nil: for ever, or not known.
+        /// The shortest retention of the lanes' Kafka topics; nil: for ever, or not known.
         var retention: Duration?
         /// The topics that have names of their own in metrics.
         var labels = AppLabels()
@@ -97,10 +98,15 @@ package final class WorkerRole: Role {
 
     // MARK: Starting and stopping
 
-    /// The loops of the shards, and those of the followers.
+    /// The loops of the followers, and those of the shards of all lanes that may be served.
     package var loops: [String] {
-        (0..<context.configuration.worker.shards).map { "shard-\($0)" } + ["controls"]
-            + (followsTombstones ? ["tombstones"] : [])
+        let worker = context.configuration.worker
+        return ["controls"] + (followsTombstones ? ["tombstones"] : [])
+            + worker.lanes.flatMap { lane in (0..<worker.shards).map { Self.name(ofShard: $0, in: lane) } }
+    }
+
+    private static func name(ofShard number: Int, in lane: RequestLane) -> String {
+        lane == .normal ? "shard-\(number)" : "\(lane)-\(number)"
     }
 
     /// Dead tokens are kept in memory.
@@ -111,24 +117,36 @@ package final class WorkerRole: Role {
 
     package func start(on threads: RoleThreads, _ shards: inout [NIOLoopBound<WorkerShard>]) async throws {
         let (names, configuration, logger) = (settings.names, context.configuration, context.logger)
-        let counts = try await KafkaReadiness(configuration.kafka, logger: logger)
-            .waitForTopics([names.requests, names.outcomes, names.deadLetters, names.tombstones, names.controls])
+        let (lanes, counts) = try await findLanes()
         // On a thread that may block: those of tasks are few, and the operations endpoint needs them.
-        let check = LogCheck(configuration, names, logger: logger)
+        let check = LogCheck(configuration, lanes.map(names.requests), logger: logger)
         let retention = try await NIOThreadPool.singleton.runIfActive { try check.check() }
         shared.withLock { $0.retention = retention }
-        let readers = Array(threads.eventLoops.prefix(configuration.worker.shards))
-        let controlsLoop = threads.eventLoops[configuration.worker.shards]
-        let controls = try await ControlsThread(settings, context, partitions: counts[4], on: controlsLoop)
+        let controls = try await ControlsThread(
+            settings,
+            context,
+            partitions: counts[names.controls] ?? 1,
+            on: threads.eventLoops[0]
+        )
         shared.withLock { $0.controls = controls }
+        var free = threads.eventLoops.dropFirst()
+        let followerLoop = followsTombstones ? free.popFirst() : nil
+        var loops: [RequestLane: ArraySlice<any EventLoop>] = [:]
+        for lane in configuration.worker.lanes {
+            loops[lane] = free.prefix(configuration.worker.shards)
+            free = free.dropFirst(configuration.worker.shards)
+        }
+        let seats = lanes.flatMap { lane in
+            (loops[lane] ?? []).enumerated().map { ShardSeat(lane: lane, number: $0, eventLoop: $1) }
+        }
         var filters: DeadTokenSets?
-        if followsTombstones, let eventLoop = threads.eventLoops.last {
+        if let followerLoop {
             let follower = try await FollowerThread(
                 settings,
                 context,
-                partitions: counts[3],
-                on: eventLoop,
-                readers: readers
+                partitions: counts[names.tombstones] ?? 1,
+                on: followerLoop,
+                readers: seats.map(\.eventLoop)
             )
             shared.withLock { $0.follower = follower }
             filters = follower.filters
@@ -137,15 +155,44 @@ package final class WorkerRole: Role {
         logger.info("reading push.controls")
         let known = await cancelWhenGracefulShutdown { await controls.changes.first { _ in true } }
         guard let levers = known else { throw CancellationError() }
-        for (number, eventLoop) in readers.enumerated() {
+        for (number, seat) in seats.enumerated() {
+            let settings = settings.serving(seat.lane, among: lanes)
             shards.append(
-                try await eventLoop.submit { [self, filters] in
-                    try makeShard(number, levers, filters: filters, partitions: counts, on: eventLoop)
+                try await seat.eventLoop.submit { [self, filters] in
+                    // Before its clients are made: their threads have the same priority.
+                    if !ThreadPriority.lower(by: seat.lane.niceness(among: lanes)) {
+                        logger.info("a lane's threads have the first's priority", metadata: ["lane": "\(seat.lane)"])
+                    }
+                    return try makeShard(number, at: seat, settings, levers, filters: filters, partitions: counts)
                 }.get()
             )
         }
         tell(shards, controls.changes) { $0.use($1) }
         if let places { tell(shards, places.late) { $0.use($1) } }
+    }
+
+    /// A shard among those of its lane.
+    private struct ShardSeat: Sendable {
+        var lane: RequestLane
+        /// In its lane, from 0.
+        var number: Int
+        var eventLoop: any EventLoop
+    }
+
+    /// Waits for the Kafka topics.
+    ///
+    /// - Returns: the lanes to serve, and the numbers of partitions. Of several lanes the normal one has to be there,
+    ///   else all.
+    private func findLanes() async throws -> (lanes: [RequestLane], partitions: [String: Int]) {
+        let (names, wanted) = (settings.names, context.configuration.worker.lanes)
+        let needed = wanted.contains(.normal) ? [.normal] : wanted
+        let counts = try await KafkaReadiness(context.configuration.kafka, logger: context.logger).waitForTopics(
+            needed.map(names.requests) + [names.outcomes, names.deadLetters, names.tombstones, names.controls],
+            others: wanted.map(names.requests)
+        )
+        let lanes = wanted.filter { counts[names.requests($0)] != nil }
+        context.logger.info("serving lanes", metadata: ["lanes": "\(lanes.map(\.rawValue).joined(separator: ","))"])
+        return (lanes, counts)
     }
 
     /// Hands each piece of news on to the shards, on their loops.
@@ -161,9 +208,8 @@ package final class WorkerRole: Role {
     }
 
     package func use(_ configuration: BelfryConfiguration, _ shards: [NIOLoopBound<WorkerShard>]) async throws {
-        let changed = settings.changed(to: configuration)
-        changed.useShared(configuration.worker)
-        try await shards.tellEachLoop { $0.use(changed) }
+        settings.useShared(configuration.worker)
+        try await shards.tellEachLoop { $0.use($0.settings.changed(to: configuration)) }
     }
 
     /// The drain's own limit, and what closing takes.
@@ -203,7 +249,7 @@ package final class WorkerRole: Role {
         let records = reports.reduce(0) { $0 + $1.counters.records }
         let rate = shared.withLock { $0.records.rate(count: records, now: MonotonicTime(.now())) }
         let environments = context.configuration.environments
-        report.describe(rate, settings: environments, kafkaTopic: settings.names.requests, in: &status)
+        report.describe(rate, settings: environments, names: settings.names, in: &status)
     }
 
     private func makeReport(_ reports: [ShardReport]) -> WorkerReport {
@@ -249,23 +295,23 @@ package final class WorkerRole: Role {
 
     // MARK: Making shards
 
+    /// - Parameter number: among the shards of the process.
     private func makeShard(
         _ number: Int,
+        at seat: ShardSeat,
+        _ settings: ShardSettings,
         _ levers: AppControls,
         filters: DeadTokenSets?,
-        partitions: [Int],
-        on eventLoop: any EventLoop
+        partitions: [String: Int]
     ) throws -> NIOLoopBound<WorkerShard> {
-        let kafka = context.configuration.kafka
+        let (kafka, eventLoop) = (settings.configuration.kafka, seat.eventLoop)
         var logger = context.logger
         logger[metadataKey: "shard"] = .stringConvertible(number)
+        if seat.lane != .normal { logger[metadataKey: "lane"] = .string(seat.lane.rawValue) }
         let reports = KafkaReports(health: context.health, logger: logger)
-        let clientID = "belfry-worker-\(number)"
-        let member = try kafka.makeMember(
-            clientID: clientID,
-            group: GroupNames(context.configuration).worker,
-            topic: settings.names.requests
-        )
+        let clientID = "belfry-worker\(seat.lane.suffix)-\(seat.number)"
+        let member = try kafka.makeMember(clientID: clientID, group: settings.group, topic: settings.names.requests)
+        let requests = Int32(partitions[settings.names.requests] ?? 0)
         let redis = redis.map { RedisCluster(configuration: $0, eventLoop: eventLoop) }
         let clock = { MonotonicTime(eventLoop.now) }
         let tokens = redis.map { TokenTable(TimedRedis($0, clock: clock), places?.layout) }
@@ -300,12 +346,12 @@ package final class WorkerRole: Role {
                 },
                 filters: filters,
                 placement: KeyPlacement.Source(
-                    partitionCount: Int32(partitions[0]),
+                    partitionCount: requests,
                     ask: PartitionCountQuestion(kafka, settings.names, logger: logger).ask(on: eventLoop)
                 ),
                 partitionCounts: EarlierLife.PartitionCounts(
-                    requests: Int32(partitions[0]),
-                    outcomes: Int32(partitions[1])
+                    requests: requests,
+                    outcomes: Int32(partitions[settings.names.outcomes] ?? 0)
                 ),
                 hostClock: MonotonicTime.throughSuspension,
                 controls: levers

@@ -8,6 +8,7 @@ extension WorkerShard {
         let group = stages.group
         let feeds = FeedSums(group)
         return ShardReport(
+            lane: settings.lane,
             counters: stages.counters,
             partitions: group.assigned.values.sorted { $0.number < $1.number }.map(report)
                 + group.standing.sorted { $0.key < $1.key }.map(standing),
@@ -34,6 +35,7 @@ extension WorkerShard {
     private func report(_ partition: PartitionAssignment) -> ShardReport.Partition {
         let watermarks = stages.group.watermarks(of: partition)
         return ShardReport.Partition(
+            lane: settings.lane,
             number: partition.number,
             lagRecords: watermarks.map { max(0, $0.high - max(partition.cursor ?? 0, $0.low)) },
             uncommitted: partition.feeds.values.reduce(0) { $0 + $1.ledger.frontier.uncommitted },
@@ -56,6 +58,7 @@ extension WorkerShard {
 
     private func standing(_ partition: Int32, for reason: ShardReport.Standing) -> ShardReport.Partition {
         ShardReport.Partition(
+            lane: settings.lane,
             number: partition,
             lagRecords: nil,
             uncommitted: 0,

@@ -1,6 +1,7 @@
 import ArgumentParser
 import BelfrySupport
 import BelfryTools
+import RequestLanes
 
 /// `belfry apps …`.
 struct AppsCommand: AsyncParsableCommand {
@@ -14,13 +15,16 @@ struct AppsCommand: AsyncParsableCommand {
     )
 }
 
-/// The app and the environments whose lever a command sets.
+/// The app, the environments and the lane whose lever a command sets.
 struct LeverOptions: ParsableArguments {
     @Argument(help: ArgumentHelp("The app by its bundle ID.", valueName: "bundle"))
     var bundle: String
 
     @Option(help: "Only in this environment; all that are configured without it.")
     var environment: String?
+
+    @Option(help: "Only in this lane; in all without it, a pace in normal and bulk.")
+    var lane: RequestLane?
 
     @OptionGroup var kafka: KafkaOptions
     @OptionGroup var output: OutputOptions
@@ -32,6 +36,7 @@ struct LeverOptions: ParsableArguments {
             change,
             of: bundle,
             environment: environment,
+            lane: lane,
             reason: reason ?? "",
             configuration: configuration
         )
@@ -76,7 +81,7 @@ struct AppsResumeCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "resume",
         abstract: "Send a paused app again, from where it stopped.",
-        discussion: "A pace stays as it was set."
+        discussion: "A pace stays as it was set. Without --lane, pauses of single lanes end, too."
     )
 
     @OptionGroup var lever: LeverOptions
@@ -88,7 +93,11 @@ struct AppsResumeCommand: ParsableCommand {
 struct AppsPaceCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "pace",
-        abstract: "Limit the notifications of an app in a second, of all workers together."
+        abstract: "Limit the notifications of an app in a second, of all workers together.",
+        discussion: """
+            Without --lane the limit is for the lanes normal and bulk, each by itself; one set with --lane goes before \
+            it. --off without --lane takes all limits away.
+            """
     )
 
     @OptionGroup var lever: LeverOptions
@@ -120,8 +129,8 @@ struct AppsDiscardCommand: ParsableCommand {
         commandName: "discard",
         abstract: "End the waiting requests of an app without sending them.",
         discussion: """
-            Requests published before --before that are in push.requests now end with the outcome aborted; what is in \
-            flight settles. Pause the app first. What has ended so stays ended, also after --off.
+            Requests published before --before that are in Kafka now end with the outcome aborted; what is in flight \
+            settles. Pause the app first. What has ended so stays ended, also after --off.
             """
     )
 

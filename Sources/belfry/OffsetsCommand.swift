@@ -1,12 +1,13 @@
 import ArgumentParser
 import BelfrySupport
 import BelfryTools
+import RequestLanes
 
 /// `belfry offsets`.
 struct OffsetsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "offsets",
-        abstract: "Look at how far the workers have come in push.requests, and change it.",
+        abstract: "Look at how far the workers have come in the requests of each lane, and change it.",
         subcommands: [Show.self, Set.self]
     )
 
@@ -18,13 +19,20 @@ struct OffsetsCommand: ParsableCommand {
                 + "that neither a certificate nor the configuration names, is printed as a hash."
         )
 
+        @Option(help: ArgumentHelp("This lane alone; left out: all that have a Kafka topic.", valueName: "lane"))
+        var lane: RequestLane?
+
         @OptionGroup var kafka: KafkaOptions
         @OptionGroup var output: OutputOptions
 
         func run() throws {
-            let positions = try GroupPositions(kafka.load())
-            defer { positions.close() }
-            for position in try positions.all() { output.print(json: position.json, text: position.text) }
+            let configuration = try kafka.load()
+            let lanes = try lane.map { [$0] } ?? GroupPositions.lanes(of: configuration)
+            for lane in lanes {
+                let positions = try GroupPositions(configuration, lane: lane)
+                defer { positions.close() }
+                for position in try positions.all() { output.print(json: position.json, text: position.text) }
+            }
         }
     }
 
@@ -33,14 +41,17 @@ struct OffsetsCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Change the committed offset of a partition, or the cursor of one app in it.",
             discussion: """
-                No worker may run. --offset moves a partition: apps that are behind the new offset keep their \
-                cursors; all others go on at it, so that going back sends again and going ahead leaves out. --app \
-                and --cursor move one app, at most up to the committed offset.
+                No worker may run that serves the lane. --offset moves a partition: apps that are behind the new \
+                offset keep their cursors; all others go on at it, so that going back sends again and going ahead \
+                leaves out. --app and --cursor move one app, at most up to the committed offset.
                 """
         )
 
-        @Option(help: ArgumentHelp("The partition of push.requests.", valueName: "number"))
+        @Option(help: ArgumentHelp("The partition of the lane's Kafka topic.", valueName: "number"))
         var partition: Int32
+
+        @Option(help: ArgumentHelp("The lane.", valueName: "lane"))
+        var lane = RequestLane.normal
 
         @Option(help: ArgumentHelp("The new offset: a number, beginning or end.", valueName: "offset"))
         var offset: Place?
@@ -71,7 +82,7 @@ struct OffsetsCommand: ParsableCommand {
         }
 
         func run() throws {
-            let positions = try GroupPositions(kafka.load())
+            let positions = try GroupPositions(kafka.load(), lane: lane)
             defer { positions.close() }
             let change = try positions.plan(PositionOrder(partition: partition, target: target))
             if !yes { try ask(change, groupID: positions.groupID) }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import BelfryTools
+import RequestLanes
 
 /// `belfry plan`.
 struct PlanCommand: ParsableCommand {
@@ -64,6 +65,14 @@ struct PlanCommand: ParsableCommand {
     @Option(help: ArgumentHelp("worker.shards of a process, each on a core of its own.", valueName: "n"))
     var shards = 2
 
+    @Option(
+        help: ArgumentHelp(
+            "The lanes that the workers serve, for instance urgent,normal,bulk; none: normal alone.",
+            valueName: "lane,…"
+        )
+    )
+    var lanes: LanesArgument?
+
     @Option(help: ArgumentHelp("Replicas of each partition in Kafka.", valueName: "n"))
     var replication = 3
 
@@ -97,6 +106,7 @@ struct PlanCommand: ParsableCommand {
         demand.deadTokens = deadTokens
         demand.cpuMicroseconds = cpuMicroseconds
         demand.shards = shards
+        if let lanes { demand.lanes = lanes.lanes }
         demand.replication = replication
         demand.retentionHours = retentionHours
         let plan = try CapacityPlan(demand)
@@ -105,3 +115,15 @@ struct PlanCommand: ParsableCommand {
 }
 
 extension CapacityDemand.Transport: ExpressibleByArgument {}
+
+/// Lanes with commas between them.
+struct LanesArgument: ExpressibleByArgument {
+    let lanes: Set<RequestLane>
+
+    init?(argument: String) {
+        let names = argument.split(separator: ",", omittingEmptySubsequences: false)
+        let lanes = names.compactMap { RequestLane(rawValue: String($0)) }
+        guard lanes.count == names.count else { return nil }
+        self.lanes = Set(lanes)
+    }
+}

@@ -3,12 +3,13 @@ import BelfrySupport
 import BelfryTools
 import Foundation
 import PushSchemas
+import RequestLanes
 
 /// `belfry publish`.
 struct PublishCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "publish",
-        abstract: "Publish a notification for some tokens, or a channel, to push.requests.",
+        abstract: "Publish a notification for some tokens, or a channel, into a lane.",
         discussion: "Payload and tokens are checked before the first record leaves; all records are acknowledged."
     )
 
@@ -52,6 +53,9 @@ struct PublishCommand: AsyncParsableCommand {
         )
     )
     var channel: String?
+
+    @Option(help: "The lane: requests of one do not wait behind those of another, and urgent goes first.")
+    var lane = RequestLane.normal
 
     @Option(help: "The environment by its name in the configuration; none: the only one the workers have.")
     var environment = ""
@@ -194,6 +198,7 @@ struct PublishCommand: AsyncParsableCommand {
         try order.apply(configuration, environmentName: environment)
         if let spread { order.spread = spread }
         if let payloadLimit { order.payloadRule = .limit(bytes: payloadLimit) }
+        order.lane = lane
         order.expiration = try expirationOfTTL() ?? expiration
         order.priority = priority
         order.coalescingKey = coalescingKey
@@ -215,7 +220,7 @@ struct PublishCommand: AsyncParsableCommand {
         let completion = try publish(publication, through: configuration.kafka)
         output.print(json: completion.report.json, text: completion.report.text)
         if let wait = completion.wait {
-            let obstacle = WaitObstacle(configuration, bundleID: app, environment: environment)
+            let obstacle = WaitObstacle(configuration, bundleID: app, environment: environment, lane: lane)
             try awaitOutcomes(wait, obstacle, leavesReasonsOut: order.report == .summary)
         }
     }

@@ -4,6 +4,7 @@ import BelfryTools
 import Foundation
 import Logging
 import PushSchemas
+import RequestLanes
 
 /// The configuration of a role.
 struct ConfigurationOptions: ParsableArguments {
@@ -98,6 +99,8 @@ struct OutputOptions: ParsableArguments {
 }
 
 extension RecordFormat: ExpressibleByArgument {}
+
+extension RequestLane: ExpressibleByArgument {}
 
 extension TokenFormat: ExpressibleByArgument {}
 

@@ -18,9 +18,13 @@ struct TopicsCreateCommand: AsyncParsableCommand {
         commandName: "create",
         abstract: "Create the Kafka topics that do not exist yet.",
         discussion: """
+            Each lane of requests has a topic: push.requests.urgent, push.requests and push.requests.bulk. Workers \
+            serve a lane whose topic is there when they start.
+
             push.tombstones and push.controls are compacted; their records and those of push.registrations have the \
             broker's time (message.timestamp.type=LogAppendTime). push.controls gets one partition. Topics that exist \
-            stay as they are: a partition count that differs is an error, since it must never change in place.
+            stay as they are: a partition count that differs is an error, since it must never change in place. \
+            push.controls, push.requests.urgent and push.requests.bulk may have any.
             """
     )
 

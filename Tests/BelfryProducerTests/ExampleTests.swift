@@ -78,7 +78,7 @@ struct ExampleTests {
         let targets = Dictionary(uniqueKeysWithValues: manifest.targets.map { ($0.name, $0) })
         var needed: Set<String> = []
         var next = manifest.products.first { $0.name == "BelfryProducer" }?.targets ?? []
-        #expect(next == ["BelfryProducer", "PushSchemas", "RequestRules"])
+        #expect(next == ["BelfryProducer", "PushSchemas", "RequestLanes", "RequestRules"])
         while let name = next.popLast() {
             guard let target = targets[name], needed.insert(name).inserted else { continue }
             next += target.dependencies.compactMap(\.name)

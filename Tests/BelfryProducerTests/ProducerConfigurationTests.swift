@@ -1,7 +1,7 @@
-import KafkaClient
 import Testing
 
 @testable import BelfryProducer
+@testable import KafkaClient
 
 @Suite("Settings of the producer")
 struct ProducerConfigurationTests {
@@ -28,6 +28,33 @@ struct ProducerConfigurationTests {
             ("security.protocol", "ssl"), ("queue.buffering.max.messages", "100000"),
         ]
         for (name, value) in expected { #expect(properties[name] == value, "\(name)") }
+    }
+
+    @Test("The lane, and before it the prefix, decide the Kafka topic; without a lane it is the normal one")
+    func lanes() {
+        #expect(ProducerConfiguration(brokers: "a:1").topic == "push.requests")
+        #expect(ProducerConfiguration(brokers: "a:1", prefix: "x.", lane: .normal).topic == "x.push.requests")
+        #expect(ProducerConfiguration(brokers: "a:1", lane: .urgent).topic == "push.requests.urgent")
+        #expect(ProducerConfiguration(brokers: "a:1", prefix: "x.", lane: .bulk).topic == "x.push.requests.bulk")
+    }
+
+    @Test("A Kafka topic that is missing is told as that, before its records time out, with the command that makes it")
+    func missingTopic() throws {
+        for (timeout, wait) in [(.seconds(30), "10000"), (.seconds(1), "500")] as [(Duration, String)] {
+            var configuration = ProducerConfiguration(brokers: "a:1")
+            configuration.deliveryTimeout = timeout
+            #expect(try configuration.kafkaProperties()["topic.metadata.propagation.max.ms"] == wait)
+        }
+        func reason(_ code: Int32) -> String {
+            let words = "message to push.requests.bulk[-1] not delivered: x"
+            return DeliveryDesk.reason(
+                KafkaError(code: code, name: "N", message: words, isRetriable: true, isFatal: false)
+            )
+        }
+        let message = "message to push.requests.bulk[-1] not delivered: x [N]"
+        // The broker's answer, and what librdkafka says of it from then on.
+        for code in [3, -188] as [Int32] { #expect(reason(code) == "\(message); belfry topics create makes it") }
+        #expect(reason(-192) == message)
     }
 
     @Test(

@@ -51,10 +51,14 @@ struct PushProducerTests {
     }
 
     /// Tokens by partition and offset.
-    private func stored(_ broker: EmbeddedBroker, records: Int) throws -> [Place: [[UInt8]]] {
+    private func stored(
+        _ broker: EmbeddedBroker,
+        in topic: String = Self.topic,
+        records: Int
+    ) throws -> [Place: [[UInt8]]] {
         let reader = try KafkaTopicReader(
             properties: ["bootstrap.servers": broker.bootstrapServers],
-            topic: Self.topic,
+            topic: topic,
             from: .beginning,
             timeoutMilliseconds: 30_000
         )
@@ -92,6 +96,23 @@ struct PushProducerTests {
                 #expect(stored[place] == record.tokens.map(Self.token))
             }
             #expect(records.flatMap(\.tokens).sorted() == Array(0..<500))
+        }
+    }
+
+    @Test("A producer publishes into its lane alone")
+    func lane() async throws {
+        let broker = try EmbeddedBroker(topics: [(Self.topic, 4), ("push.requests.bulk", 4)])
+        defer { broker.close() }
+        let configurations = [
+            ProducerConfiguration(brokers: broker.bootstrapServers),
+            ProducerConfiguration(brokers: broker.bootstrapServers, lane: .bulk),
+        ]
+        for configuration in configurations {
+            let producer = try await PushProducer(configuration)
+            let records = try await producer.publish(request(tokens: 3), to: bundle(perRecord: 1))
+            await producer.close()
+            #expect(records.compactMap(\.offset) == [0, 1, 2], "nothing was there before")
+            #expect(try stored(broker, in: configuration.topic, records: 3).count == 3)
         }
     }
 

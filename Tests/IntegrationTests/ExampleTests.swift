@@ -13,7 +13,7 @@ extension IntegrationTests {
         /// More than one, so that shards count.
         private static let spread: UInt32 = 4
 
-        @Test("What the examples in shell and Python publish stands under the right keys, and is confirmed")
+        @Test("What the examples in shell and Python publish into a lane stands under the right keys, and is confirmed")
         func examples() async throws {
             let broker = try ForeignBroker()
             defer { broker.remove() }
@@ -21,14 +21,18 @@ extension IntegrationTests {
                 options.kafka = broker.bootstrapServers
                 // All that is accepted there is confirmed.
                 options.transport = .http2
+                options.lanes = RequestLane.allCases
             } _: { pipeline, kafka in
                 try pipeline.startWorker()
-                let follower = try TopicFollower(brokers: pipeline.brokers, topics: ["push.requests", "push.outcomes"])
+                let topics = RequestLane.allCases.map { "push.requests\($0.suffix)" } + ["push.outcomes"]
+                let follower = try TopicFollower(brokers: pipeline.brokers, topics: topics)
                 defer { follower.close() }
                 let tokens = try pipeline.tokens(of: news, first: 0, count: 40)
                 let python = try #require(ProcessInfo.processInfo.environment["BELFRY_TEST_PYTHON"])
-                for command in [["bash", "publish.sh"], [python, "publish.py"]] {
-                    let id = try publish(command, to: tokens, brokers: pipeline.brokers)
+                let commands = [["bash", "publish.sh"], [python, "publish.py"]]
+                let lanes: [RequestLane?] = [nil, .urgent, .bulk]
+                for (command, lane) in commands.flatMap({ command in lanes.map { (command, $0) } }) {
+                    let id = try publish(command, into: lane, to: tokens, brokers: pipeline.brokers)
                     var outcomes: [PushOutcome] = []
                     try kafka.wait(for: "the outcomes of \(command)") {
                         follower.poll()
@@ -39,10 +43,12 @@ extension IntegrationTests {
                     }
                     #expect(outcomes.allSatisfy { $0.kind == .confirmed }, "\(command)")
                     #expect(Set(outcomes.map { Array($0.token) }) == Set(tokens), "\(command)")
+                    let topic = "push.requests\((lane ?? .normal).suffix)"
+                    #expect(outcomes.allSatisfy { $0.sourceTopic == topic }, "\(command)")
                     let partitions = pipeline.options.partitions
                     try checkKeys(of: id, in: follower.messages, partitions: Int32(partitions))
                 }
-                #expect(try await pipeline.sandbox.stats().accepted == 2 * tokens.count)
+                #expect(try await pipeline.sandbox.stats().accepted == 6 * tokens.count)
                 #expect(pipeline.stopWorkers() == [0])
             }
         }
@@ -55,15 +61,20 @@ extension IntegrationTests {
         }
 
         /// Runs an example; returns the id of its request.
-        private func publish(_ command: [String], to tokens: [[UInt8]], brokers: String) throws -> String {
+        ///
+        /// - Parameter lane: nil: none is named.
+        private func publish(
+            _ command: [String],
+            into lane: RequestLane?,
+            to tokens: [[UInt8]],
+            brokers: String
+        ) throws -> String {
             // Every character that has to be escaped somewhere.
             let payload = #"{"aps":{"alert":"It's \"\#(command[1])\" \\ 100 % ✓"},"by":"\#(command[1])"}"#
             let digits = tokens.map { $0.map { String(format: "%02x", $0) }.joined() }
-            let id = try run(
-                command,
-                [news, payload] + digits,
-                ["BELFRY_KAFKA_BROKERS": brokers, "SPREAD": "\(Self.spread)"]
-            )
+            var environment = ["BELFRY_KAFKA_BROKERS": brokers, "SPREAD": "\(Self.spread)"]
+            environment["LANE"] = lane?.rawValue
+            let id = try run(command, [news, payload] + digits, environment)
             #expect(UUID(uuidString: id) != nil, "\(command) printed \(id)")
             return id
         }
@@ -96,7 +107,7 @@ extension IntegrationTests {
             of id: String,
             in messages: [TopicFollower.Message]
         ) throws -> [(message: TopicFollower.Message, tokens: [PushDeviceToken])] {
-            try messages.filter { $0.topic == "push.requests" }.compactMap { message in
+            try messages.filter { $0.topic != "push.outcomes" }.compactMap { message in
                 let request: PushSendRequest = try message.value.withUnsafeBytes {
                     try RequestDecoding.decode(from: $0, as: .json)
                 }

@@ -5,9 +5,9 @@ import Testing
 extension IntegrationTests {
     /// The commands that the pages of Deploy tell operators to type.
     struct OperatorDocumentTests {
-        static let pages = ["README", "RUN", "CHANGES", "OPERATE", "CONFIGURATION", "MONITORING", "RUNBOOK"].map {
-            "Deploy/\($0).md"
-        }
+        static let pages = [
+            "README", "RUN", "LANES", "CHANGES", "OPERATE", "REDIS", "CONFIGURATION", "MONITORING", "RUNBOOK",
+        ].map { "Deploy/\($0).md" }
 
         /// All pages, one after the other.
         static func text() throws -> String {
@@ -164,15 +164,17 @@ private final class Session {
     func setLevers() throws {
         #expect(try type("belfry apps pause").first == "\(news) in sandbox: paused")
         let discarded = try type("belfry apps discard")
-        let told = ", for requests that lie in 4 partitions now; publishers' clocks may be 5 minutes ahead"
+        // Four in each lane.
+        let told = ", for requests that lie in 12 partitions now; publishers' clocks may be 5 minutes ahead"
         #expect(discarded.contains { $0.hasSuffix(told) }, "\(discarded)")
         let levers = try type("belfry apps levers")
-        #expect(levers.count == 2 && levers.allSatisfy { $0.contains("  \(news)  sandbox  ") }, "\(levers)")
-        #expect(levers.last?.hasSuffix("  sandbox  paused  the wrong text") == true, "\(levers)")
+        #expect(levers.count == 4 && levers.allSatisfy { $0.contains("  \(news)  sandbox  ") }, "\(levers)")
+        #expect(levers.contains { $0.hasSuffix("  sandbox  paused  the wrong text") }, "\(levers)")
         #expect(try type("belfry apps resume").first == "\(news) in sandbox: not paused")
         #expect(try type("belfry apps pace").first == "\(news) in sandbox: at most 500/s")
         #expect(try type("belfry apps pace").first == "\(news) in sandbox: no pace")
-        #expect(try type("belfry apps levers", again: true).count == 1)
+        #expect(try type("belfry apps pause").first == "\(news) in sandbox: paused in lane bulk")
+        #expect(try type("belfry apps levers", again: true).count == 4)
     }
 
     func manageChannels() throws {

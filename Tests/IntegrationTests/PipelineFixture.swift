@@ -54,7 +54,9 @@ func unixSeconds() -> Int64 {
 extension PipelineClient {
     /// Outcome of the first token of the record published last.
     var lastKind: PushOutcomeKind? {
-        places.last.flatMap { books.outcomes[.init(partition: $0.partition, offset: $0.offset, token: 0)] }
+        places.last.flatMap {
+            books.outcomes[.init(lane: $0.lane, partition: $0.partition, offset: $0.offset, token: 0)]
+        }
     }
 
     /// Publishes records and waits for their outcomes.

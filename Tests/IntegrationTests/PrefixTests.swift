@@ -54,7 +54,7 @@ extension IntegrationTests {
                 let two = Installation(prefix: "two-", pipeline: pipeline)
                 for installation in [one, two] {
                     let made = try installation.run("topics", "create", "--partitions", "2")
-                    #expect(made.count == 7 && made.allSatisfy { $0.hasPrefix("\(installation.prefix)push.") })
+                    #expect(made.count == 9 && made.allSatisfy { $0.hasPrefix("\(installation.prefix)push.") })
                     let check = try installation.run("config", "check", "--connect")
                     #expect(check.contains { $0.hasPrefix("note: kafka.prefix: ") && $0.contains("belfry-worker") })
                 }
@@ -89,7 +89,10 @@ extension IntegrationTests {
                 for each in [worker, other] { #expect(each.terminate() == 0) }
                 #expect(try one.committed(of: one.prefix) == 1 && two.committed(of: two.prefix) == 3)
                 #expect(try one.committed(of: two.prefix) == 0 && one.committed(of: "") == 0)
-                #expect(try one.run("offsets", "show").allSatisfy { $0.contains("one.push.requests[") })
+                let shown = try one.run("offsets", "show")
+                #expect(shown.count == 6 && shown.allSatisfy { $0.hasPrefix("one.push.requests") }, "\(shown)")
+                let urgent = try one.run("offsets", "show", "--lane", "urgent")
+                #expect(urgent.count == 2 && urgent.allSatisfy { $0.hasPrefix("one.push.requests.urgent[") })
             }
         }
 

@@ -33,6 +33,56 @@ extension IntegrationTests {
             }
         }
 
+        @Test("Published into a lane, a file has the outcomes of that lane alone", arguments: RequestLane.allCases)
+        func lanes(lane: RequestLane) async throws {
+            try await withPipeline { options in
+                options.lanes = RequestLane.allCases
+            } _: { pipeline, kafka in
+                try pipeline.startWorker()
+                let tokens = try pipeline.tokens(of: news, first: 0, count: 40)
+                let file = "\(pipeline.directory)/tokens"
+                try Data(tokens.joined()).write(to: URL(fileURLWithPath: file))
+                // At the same places, and too late for the push service.
+                var records = Records(tokens: tokens)
+                for other in RequestLane.allCases where other != lane {
+                    try kafka.publish([try records.record(to: tokens) { $0.expiration = 1 }], into: other)
+                }
+                let words = [
+                    "publish", "--config", pipeline.configurationFile, "--app", news, "--token-file", file,
+                    "--token-format", "packed", "--payload", #"{"aps":{"alert":"Hello"}}"#, "--wait", "--json",
+                    "--report", "all", "--lane", lane.rawValue,
+                ]
+                let published = try Self.run(words, in: pipeline.directory)
+                #expect(published.code == 0, "\(published.lines)")
+                let topic = try Self.object(try #require(published.lines.first))["topic"] as? String
+                #expect(topic == "push.requests" + lane.suffix)
+                #expect(try Self.counts(published.lines.dropFirst()) == ["presumed": 40])
+                try kafka.wait(for: "the outcomes of all lanes") { kafka.books.outcomes.count == 120 }
+                #expect(kafka.books.count(.expired) == 80)
+                #expect(try await pipeline.sandbox.stats().accepted == 40)
+            }
+        }
+
+        @Test("Into a lane without a Kafka topic publish publishes nothing, and says which is missing")
+        func missingLane() throws {
+            let broker = try EmbeddedBroker(topics: [(name: "push.requests", partitions: 1)])
+            defer { broker.close() }
+            let directory = NSTemporaryDirectory() + "belfry-integration-\(UUID().uuidString)"
+            try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+            defer { try? FileManager.default.removeItem(atPath: directory) }
+            let process = try Self.start(
+                [
+                    "publish", "--brokers", broker.bootstrapServers, "--app", news, "--lane", "bulk", "--token",
+                    String(repeating: "ab", count: 32), "--payload", #"{"aps":{}}"#,
+                ],
+                in: directory
+            )
+            defer { process.kill() }
+            #expect(try process.wait(within: patience) == 1)
+            #expect(process.log.contains("push.requests.bulk: it does not exist"), "\(process.log)")
+            #expect(process.log.contains("belfry topics create makes it"), "\(process.log)")
+        }
+
         @Test("Interrupted with a checkpoint publish says that it goes on, and does so as the same request")
         func interruption() throws {
             let broker = try EmbeddedBroker(topics: [(name: "push.requests", partitions: 1)])

@@ -1,8 +1,9 @@
 // Publishes a notification to device tokens with franz-go, and prints the request's id.
 //
-//	BELFRY_KAFKA_BROKERS=HOST:PORT [SPREAD=N] go run . BUNDLE PAYLOAD TOKEN…
+//	BELFRY_KAFKA_BROKERS=HOST:PORT [SPREAD=N] [LANE=NAME] go run . BUNDLE PAYLOAD TOKEN…
 //
 // PAYLOAD is JSON with an `aps` object, TOKEN hexadecimal. SPREAD (1) is the bundle's, as all publishers have it.
+// LANE (normal) is urgent, normal or bulk.
 package main
 
 import (
@@ -19,6 +20,11 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
+
+// lanes are the Kafka topics by LANE, which may be absent.
+var lanes = map[string]string{
+	"urgent": "push.requests.urgent", "normal": "push.requests", "bulk": "push.requests.bulk", "": "push.requests",
+}
 
 type deviceToken struct {
 	Hex string `json:"hex"`
@@ -39,7 +45,7 @@ func keyOf(bundle string, token []byte, spread uint32) string {
 }
 
 // records makes one record for each key: it holds the tokens of its own key only.
-func records(bundle, payload string, tokens []string, spread uint32, request string) ([]*kgo.Record, error) {
+func records(topic, bundle, payload string, tokens []string, spread uint32, request string) ([]*kgo.Record, error) {
 	byKey := map[string][]deviceToken{}
 	for _, text := range tokens {
 		token, err := hex.DecodeString(text)
@@ -56,7 +62,7 @@ func records(bundle, payload string, tokens []string, spread uint32, request str
 			return nil, err
 		}
 		made = append(made, &kgo.Record{
-			Topic:   "push.requests",
+			Topic:   topic,
 			Key:     []byte(key),
 			Value:   value,
 			Headers: []kgo.RecordHeader{{Key: "content-type", Value: []byte("application/json")}},
@@ -77,12 +83,16 @@ func main() {
 			log.Fatalf("SPREAD is %q; a number from 1 is allowed", text)
 		}
 	}
+	topic, isLane := lanes[os.Getenv("LANE")]
+	if !isLane {
+		log.Fatalf("LANE is %q; urgent, normal and bulk are allowed", os.Getenv("LANE"))
+	}
 	number := make([]byte, 16)
 	if _, err := rand.Read(number); err != nil {
 		log.Fatal(err)
 	}
 	request := hex.EncodeToString(number)
-	made, err := records(os.Args[1], os.Args[2], os.Args[3:], uint32(spread), request)
+	made, err := records(topic, os.Args[1], os.Args[2], os.Args[3:], uint32(spread), request)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -15,11 +15,16 @@ import org.apache.kafka.common.serialization.StringSerializer;
 /**
  * Publishes a notification to device tokens with kafka-clients, and prints the request's id.
  *
- * <pre>BELFRY_KAFKA_BROKERS=HOST:PORT [SPREAD=N] java -cp … Publish BUNDLE PAYLOAD TOKEN…</pre>
+ * <pre>BELFRY_KAFKA_BROKERS=HOST:PORT [SPREAD=N] [LANE=NAME] java -cp … Publish BUNDLE PAYLOAD TOKEN…</pre>
  *
  * PAYLOAD is JSON with an `aps` object, TOKEN hexadecimal. SPREAD (1) is the bundle's, as all publishers have it.
+ * LANE (normal) is urgent, normal or bulk.
  */
 public final class Publish {
+    /** The Kafka topics by LANE. */
+    static final Map<String, String> LANES =
+        Map.of("urgent", "push.requests.urgent", "normal", "push.requests", "bulk", "push.requests.bulk");
+
     /** The key of the record that carries a token. */
     static String keyOf(String bundle, byte[] token, int spread) {
         if (spread == 1) return bundle;
@@ -49,6 +54,7 @@ public final class Publish {
         }
         String bundle = arguments[0];
         int spread = Integer.parseInt(System.getenv().getOrDefault("SPREAD", "1"));
+        String topic = LANES.get(System.getenv().getOrDefault("LANE", "normal"));
         // A record holds the tokens of its own key only.
         Map<String, List<String>> tokens = new LinkedHashMap<>();
         for (String token : List.of(arguments).subList(2, arguments.length)) {
@@ -65,7 +71,7 @@ public final class Publish {
             for (var entry : tokens.entrySet()) {
                 String value = String.format("{\"requestId\":%s,\"payloadJson\":%s,\"tokens\":[%s]}",
                     quoted(request), quoted(arguments[1]), String.join(",", entry.getValue()));
-                var record = new ProducerRecord<>("push.requests", entry.getKey(), value);
+                var record = new ProducerRecord<>(topic, entry.getKey(), value);
                 record.headers().add("content-type", "application/json".getBytes());
                 sent.add(producer.send(record));
             }

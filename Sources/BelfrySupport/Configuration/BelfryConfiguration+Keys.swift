@@ -32,9 +32,9 @@ extension BelfryConfiguration {
         },
         Key("redis.url", \.redis.endpoints, RedisSettings.urlRule, read: readRedisURL) {
             """
-            a server, nodes of one cluster to begin with (the others are found), or [sentinels](OPERATE.md#sentinel), \
+            a server, nodes of one cluster to begin with (the others are found), or [sentinels](REDIS.md#sentinel), \
             which name the server. Behind the name of a single server another may \
-            [take over](OPERATE.md#fail-over-behind-one-name)
+            [take over](REDIS.md#fail-over-behind-one-name)
             """
         },
         Key("redis.cluster", \.redis.cluster, .choice) {

@@ -66,6 +66,10 @@ extension BelfryConfiguration {
         return apps
     }
 
+    static func readLanes(_ section: ConfigurationSection, _ settings: inout BelfryConfiguration) {
+        settings.worker.lanes = section.choices("lanes")
+    }
+
     static func readKafkaProperties(_ section: ConfigurationSection, _ settings: inout BelfryConfiguration) {
         let named = section.section("properties")
         // BELFRY_KAFKA_PROPERTIES_SASL_PASSWORD: librdkafka's names have dots where a variable cannot.

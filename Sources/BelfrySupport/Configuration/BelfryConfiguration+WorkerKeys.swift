@@ -1,9 +1,16 @@
 import PipelineCore
+import RequestLanes
 
 extension BelfryConfiguration {
     static let workerKeys: [Key] = [
         Key("worker.shards", \.worker.shards, .integer(1...256)) {
-            "threads, each with a consumer and connections of its own"
+            "threads in each lane, each with a consumer and connections of its own"
+        },
+        Key("worker.lanes", \.worker.lanes, .choices(), read: readLanes) {
+            """
+            the lanes that the worker serves, of those whose Kafka topics are there when it starts. Each has threads, \
+            connections and a consumer group of its own, and a share of `worker.shard-memory`
+            """
         },
         Key("worker.group-id", \.worker.groupID, .text) { "consumer group of all workers, behind `kafka.prefix`" },
         Key("worker.start", \.worker.start, .choice) {
@@ -100,7 +107,8 @@ extension BelfryConfiguration {
         ) {
             """
             connections that the process opens again in any minute, half of them at once, shared fairly between the \
-            apps that wait; an app's first connections are paced instead (20 a second)
+            apps that wait, urgent requests first, a tenth for each lane that waits; an app's first connections are \
+            paced instead (20 a second in each lane)
             """
         },
         Key(

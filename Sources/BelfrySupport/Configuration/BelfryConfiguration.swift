@@ -77,9 +77,16 @@ public struct KafkaSettings: Sendable, Equatable {
     }
 
     /// `session.timeout.ms`, at least a millisecond; 45 s unless set, as librdkafka has it.
-    var sessionTimeout: Duration {
+    package var sessionTimeout: Duration {
         let text = properties.first { $0.name == "session.timeout.ms" }?.value
         return .milliseconds(max(1, text.flatMap(Int.init) ?? 45_000))
+    }
+
+    /// Sets the session time-out of consumer groups, unless the operator has.
+    package mutating func shortenSession(to time: Duration) {
+        guard !properties.contains(where: { $0.name == "session.timeout.ms" }) else { return }
+        properties.append(Property(name: "session.timeout.ms", value: "\(Int(time / .milliseconds(1)))"))
+        properties.sort { $0.name < $1.name }
     }
 
     public init() {}

@@ -14,6 +14,25 @@ extension ConfigurationSection {
         return value
     }
 
+    /// At least one of the names of a type, each once, in the order of the type; all if nothing is said.
+    func choices<Choice: RawRepresentable<String> & CaseIterable & Comparable>(_ key: String) -> [Choice] {
+        let all = Array(Choice.allCases)
+        let allowed = ValueForm.choices(all.map(\.rawValue)).allowed
+        guard let texts = texts(key) else {
+            noteValue(key, all.map(\.rawValue).joined(separator: ", "), from: nil)
+            return all
+        }
+        if texts.isEmpty { reportMissing(key, allowed: allowed) }
+        let chosen = texts.compactMap { text, origin in
+            let choice = Choice(rawValue: text)
+            if choice == nil { report(key, origin, found: "\"\(text)\"", allowed: allowed) }
+            return choice
+        }
+        let sorted = all.filter(chosen.contains)
+        noteValue(key, sorted.map(\.rawValue).joined(separator: ", "), from: texts.first?.origin)
+        return sorted
+    }
+
     /// At least one address.
     func addresses(_ key: String, defaultPort: Int) -> [HostPort] {
         let allowed = ValueForm.addresses(defaultPort: defaultPort).allowed

@@ -4,6 +4,8 @@ package enum ValueForm: Sendable, Equatable {
     case number(ClosedRange<Double>)
     case boolean
     case choice([String])
+    /// At least one of the names: a list in the file, or a text with commas.
+    case choices([String])
     case duration(ClosedRange<Duration>)
     /// A duration, or `0s`: for ever.
     case age(ClosedRange<Duration>)
@@ -25,6 +27,7 @@ package enum ValueForm: Sendable, Equatable {
         case .number: "a number, \(summary)"
         case .boolean: "true or false"
         case .choice(let names): names.joined(separator: ", ")
+        case .choices(let names): "a list of some of \(names.joined(separator: ", "))"
         case .duration: "a duration such as 500ms, 2s, 1m or 6h, \(summary)"
         case .age(let range): "0s (keep), or a duration of \(Self.text(of: range))"
         case .address(nil): "host:port"
@@ -43,6 +46,7 @@ package enum ValueForm: Sendable, Equatable {
         case .number(let range): "\(range.lowerBound)...\(range.upperBound)"
         case .boolean: "`true`, `false`"
         case .choice(let names): names.map { "`\($0)`" }.joined(separator: ", ")
+        case .choices(let names): "list of " + names.map { "`\($0)`" }.joined(separator: ", ")
         case .duration(let range): Self.text(of: range)
         case .age(let range): "`0s`, \(Self.text(of: range))"
         case .address(nil): "`host:port`"

@@ -40,6 +40,17 @@ extension ValueRule where Value: RawRepresentable<String> & CaseIterable {
     }
 }
 
+extension ValueRule {
+    /// Some of the names of a type, for ``ConfigurationSection/choices(_:)``, which reads them.
+    static func choices<Choice: RawRepresentable<String> & CaseIterable>() -> ValueRule where Value == [Choice] {
+        ValueRule(
+            form: .choices(Choice.allCases.map(\.rawValue)),
+            shown: { $0.map(\.rawValue).joined(separator: ", ") },
+            parse: { _ in nil }
+        )
+    }
+}
+
 extension ValueRule<Duration> {
     /// A whole number with its unit: `500ms`, `2s`, `1m`, `6h`.
     static func duration(_ range: ClosedRange<Duration>) -> ValueRule {

@@ -1,8 +1,11 @@
 import PipelineCore
+import RequestLanes
 
 /// The sender worker. The rows of `BelfryConfiguration.workerKeys` explain each setting.
 public struct WorkerSettings: Sendable, Equatable {
     public var shards = 2
+    /// Ascending, each once.
+    public var lanes = RequestLane.allCases
     public var groupID = "belfry-worker"
     public var start = FirstStartPolicy.stand
     public var batch = 512

@@ -1,3 +1,5 @@
+import RequestLanes
+
 extension RoleStatus {
     public struct Process: Codable, Sendable, Equatable {
         public var residentBytes: Int
@@ -35,7 +37,7 @@ extension RoleStatus {
         }
     }
 
-    /// An assigned partition of the Kafka topic that the role reads.
+    /// An assigned partition of a Kafka topic that the role reads; a worker reads one for each lane.
     public struct Partition: Codable, Sendable, Equatable {
         public var kafkaTopic: String
         public var number: Int32
@@ -94,10 +96,13 @@ extension RoleStatus {
     }
 
     public struct Cursor: Codable, Sendable, Equatable {
+        /// Nil: the normal one.
+        public var lane: String?
         public var partition: Int32
         public var offset: Int64
 
-        public init(partition: Int32, offset: Int64) {
+        public init(lane: RequestLane = .normal, partition: Int32, offset: Int64) {
+            self.lane = lane == .normal ? nil : lane.rawValue
             self.partition = partition
             self.offset = offset
         }

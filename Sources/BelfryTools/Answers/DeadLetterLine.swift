@@ -50,7 +50,7 @@ struct DeadLetterLine {
         }
         let text: String? =
             switch letter.sourceTopic {
-            case names.requests: json(PushSendRequest.self)
+            case let topic where names.allRequests.contains(topic): json(PushSendRequest.self)
             case names.registrations: json(PushRegistration.self)
             case names.feedback: json(PushFeedbackTuple.self)
             default: nil

@@ -2,6 +2,7 @@ import BelfrySupport
 import KafkaClient
 import PushSchemas
 import PushTopics
+import RequestLanes
 
 /// Waits for the outcomes of what is published. Blocks its thread: for commands, not for roles.
 ///
@@ -28,10 +29,11 @@ public final class OutcomeWait {
 
     /// To be made before anything is published.
     ///
+    /// - Parameter lane: that of the requests.
     /// - Throws: the brokers cannot be reached, or have no push.outcomes.
-    init(through settings: KafkaSettings) throws(ToolError) {
+    init(of lane: RequestLane = .normal, through settings: KafkaSettings) throws(ToolError) {
         let names = TopicNames(settings)
-        awaited = AwaitedOutcomes(topic: names.requests)
+        awaited = AwaitedOutcomes(topic: names.requests(lane))
         var properties = settings.adminProperties(clientID: "belfry-publish")
         properties["fetch.wait.max.ms"] = "100"
         // Outcomes that come while records are still published wait at the broker.

@@ -8,8 +8,9 @@ import SwiftProtobuf
 
 /// A dead letter made into a record of its source's topic again.
 ///
-/// Key and value are those of the source; of a request of which some tokens were at fault, only those remain. Two
-/// headers tell where it comes from: `replayed-from`, the letter, and `replayed-source`, the record behind it.
+/// Key and value are those of the source, the lane of a request too; of a request of which some tokens were at fault,
+/// only those remain. Two headers tell where it comes from: `replayed-from`, the letter, and `replayed-source`, the
+/// record behind it.
 struct ReplayedRecord: Sendable {
     var topic: String
     var key: [UInt8]
@@ -21,7 +22,7 @@ struct ReplayedRecord: Sendable {
     /// - Throws: the letter cannot be replayed, and why.
     init(_ letter: StoredDeadLetter, _ names: TopicNames = TopicNames()) throws(ToolError) {
         topic = letter.sourceTopic
-        guard [names.requests, names.registrations, names.feedback].contains(topic) else {
+        guard (names.allRequests + [names.registrations, names.feedback]).contains(topic) else {
             throw .refused("\(letter.coordinates): it is not of a Kafka topic that publishers write")
         }
         guard !letter.isCut else { throw .refused("\(letter.coordinates): only the beginning of the record is there") }
@@ -87,6 +88,8 @@ public final class DeadLetterReplay {
     private var order: Order
     private let log: DeadLetterReader
     private var done: ReplayCheckpoint
+    /// The Kafka topics that letters go back to; nil: ``plan()`` has not looked yet.
+    private var topics: Set<String>?
 
     /// Letters between two looks at the checkpoint.
     private static let chunk = 500
@@ -110,10 +113,12 @@ public final class DeadLetterReplay {
     /// Looks at the letters and publishes nothing.
     public func plan() throws(ToolError) -> Plan {
         var plan = Plan()
+        var topics: Set<String> = []
         try log.readAll(from: done.next) { letter in
             guard order.filter.admits(letter) else { return true }
             do throws(ToolError) {
-                _ = try ReplayedRecord(letter, names)
+                let record = try ReplayedRecord(letter, names)
+                topics.insert(record.topic)
                 plan.replayable += 1
             } catch {
                 plan.refused += 1
@@ -121,14 +126,18 @@ public final class DeadLetterReplay {
             }
             return true
         }
+        self.topics = topics
         return plan
     }
 
     /// Publishes what ``plan()`` found replayable.
     ///
     /// - Returns: the number of records that Kafka acknowledged.
+    /// - Throws: `ToolError.kafka` before anything is published: the brokers cannot be reached, or lack the Kafka topic
+    ///   that some letter comes from.
     public func run() throws(ToolError) -> Int {
-        let producer = try RecordProducer(settings, topic: names.requests)
+        if topics == nil { _ = try plan() }
+        let producer = try RecordProducer(settings, topics: (topics ?? []).sorted())
         var sent = 0
         let begun = ContinuousClock.now
         do throws(ToolError) {

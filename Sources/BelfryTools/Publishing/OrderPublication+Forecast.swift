@@ -9,7 +9,7 @@ extension OrderPublication {
     ///
     /// - Throws: what is no mistake in the order, such as a file that cannot be kept.
     public func forecast(through settings: KafkaSettings) throws -> PublishForecast {
-        let topic = TopicNames(settings).requests
+        let topic = TopicNames(settings).requests(order.lane)
         var forecast = PublishForecast(topic: topic, partitions: partitionCount(of: topic, settings))
         var found: CheckedTokens?
         do {
@@ -46,7 +46,7 @@ extension OrderPublication {
                     try admin.partitionCount(of: topic, timeoutMilliseconds: Self.patienceMilliseconds)
                 }
             } catch {
-                throw ToolError(error)
+                throw ToolError(asking: error)
             }
         }
     }

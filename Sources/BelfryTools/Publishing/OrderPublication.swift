@@ -5,7 +5,7 @@ import PipelineCore
 import PushSchemas
 import PushTopics
 
-/// Publishes an order to push.requests, piece by piece: checks everything, then sends at a pace, remembers how far it
+/// Publishes an order into its lane, piece by piece: checks everything, then sends at a pace, remembers how far it
 /// came, and awaits the outcomes, as far as that was asked for.
 ///
 /// Blocks the calling thread.
@@ -40,8 +40,8 @@ public struct OrderPublication {
         self.order = order
     }
 
-    /// - Throws: `ToolError.invalidInput` for a mistake, before anything is published; `.notDelivered` if Kafka did not
-    ///   take everything.
+    /// - Throws: `ToolError.invalidInput` for a mistake, before anything is published; `.kafka` if the lane has no
+    ///   Kafka topic; `.notDelivered` if Kafka did not take everything.
     public func run(through settings: KafkaSettings) throws -> Completion {
         let checked = try order.checked { lengths throws(ToolError) in
             let tokens = try CheckedTokens(order.tokens, lengths: lengths, onCheck)
@@ -59,7 +59,7 @@ public struct OrderPublication {
             template.expiration = begun?.expiration
         }
         if let rate { template.tokensPerRecord = min(template.tokensPerRecord, rate) }
-        let wait = awaitsOutcomes ? try OutcomeWait(through: settings) : nil
+        let wait = awaitsOutcomes ? try OutcomeWait(of: order.lane, through: settings) : nil
         wait?.begin(requestID: template.requestID)
         let records: Int
         do {
@@ -69,7 +69,7 @@ public struct OrderPublication {
             throw error
         }
         var report = PublishReport(
-            topic: TopicNames(settings).requests,
+            topic: TopicNames(settings).requests(order.lane),
             records: records,
             tokens: tokens.count,
             requestID: template.requestID,
@@ -87,7 +87,7 @@ public struct OrderPublication {
         _ wait: OutcomeWait?,
         through settings: KafkaSettings
     ) throws -> Int {
-        let topic = TopicNames(settings).requests
+        let topic = TopicNames(settings).requests(order.lane)
         let producer = try RecordProducer(settings, topic: topic)
         let records: Int
         do {
@@ -113,7 +113,13 @@ public struct OrderPublication {
         guard case .file(_, let format) = order.tokens, case .file(let file) = tokens,
             let identity = file.identity
         else { throw .invalidInput(["checkpoint: only a regular file of tokens can be gone on with"]) }
-        let text = PublishCheckpoint.text(of: template, format, fixed: typed, brokers: settings.place)
+        let text = PublishCheckpoint.text(
+            of: template,
+            format,
+            in: order.lane,
+            fixed: typed,
+            brokers: settings.place
+        )
         let source = PublishCheckpoint.Source(file: identity, order: text)
         return try PublishCheckpoint.read(path, of: source)
             ?? PublishCheckpoint(source: source, requestID: template.requestID, expiration: template.expiration)

@@ -2,6 +2,7 @@ import BelfryProducer
 import BelfrySupport
 import Foundation
 import PushSchemas
+import RequestLanes
 
 /// Progress of a publication: all tokens of the file before a place are acknowledged.
 struct PublishCheckpoint: Checkpoint, Equatable, Sendable {
@@ -21,17 +22,21 @@ struct PublishCheckpoint: Checkpoint, Equatable, Sendable {
 
     /// The text of an order, by which it is known again.
     ///
-    /// - Parameter fixed: how id and expiration were given, as far as they are the same each time.
+    /// - Parameters:
+    ///   - lane: the normal one has no word, so that a checkpoint from before there were lanes goes on.
+    ///   - fixed: how id and expiration were given, as far as they are the same each time.
     static func text(
         of template: RequestBatcher.Template,
         _ format: TokenFormat,
+        in lane: RequestLane = .normal,
         fixed: String,
         brokers: String
     ) -> String {
         var template = template
         let content = template.content.identity
         (template.content, template.requestID, template.expiration) = (.payload([]), "", nil)
-        return "\(template) \(content) \(format) \(fixed) \(hosts(brokers))"
+        let text = "\(template) \(content) \(format) \(fixed) \(hosts(brokers))"
+        return lane == .normal ? text : "\(text) lane \(lane.rawValue)"
     }
 
     /// Nil: there is none yet.
@@ -50,8 +55,8 @@ struct PublishCheckpoint: Checkpoint, Equatable, Sendable {
         }
         guard found.source.order == source.order else {
             throw .refused(
-                "\(path): is the checkpoint of a publication with another payload, other options or brokers, which was "
-                    + "interrupted; finish that one, name another file, or remove this one"
+                "\(path): is the checkpoint of a publication with another payload, other options or brokers, or into "
+                    + "another lane, which was interrupted; finish that one, name another file, or remove this one"
             )
         }
         return found

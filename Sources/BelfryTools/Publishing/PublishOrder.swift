@@ -2,6 +2,7 @@ import APNsProtocol
 import BelfryProducer
 import BelfrySupport
 import PushSchemas
+import RequestLanes
 import RequestRules
 
 /// An order to `belfry publish`.
@@ -12,6 +13,8 @@ public struct PublishOrder: Equatable, Sendable {
     /// The id of the channel to broadcast to, instead of tokens; nil: none.
     public var channel: String?
     public var content: OrderedContent
+    /// The lane whose Kafka topic the records go to.
+    public var lane = RequestLane.normal
     /// Empty: the only one configured at the workers.
     public var environment = ""
     /// Passed on to the outcomes.

@@ -39,7 +39,7 @@ public struct PublishReport: Equatable, Sendable {
 ///
 /// Blocks the calling thread.
 public enum Publisher {
-    /// Publishes to push.requests at once, and waits for nothing but the acknowledgements.
+    /// Publishes into the order's lane at once, and waits for nothing but the acknowledgements.
     public static func publish(_ order: PublishOrder, through settings: KafkaSettings) throws -> PublishReport {
         try OrderPublication(order).run(through: settings).report
     }

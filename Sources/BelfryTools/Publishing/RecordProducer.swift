@@ -15,15 +15,25 @@ final class RecordProducer {
     private let tally = DeliveryTally()
 
     /// Throws `ToolError.kafka` if the brokers cannot be reached or have no such topic.
-    ///
-    /// - Parameter tell: takes a line for standard error.
-    init(
+    convenience init(
         _ settings: KafkaSettings,
         topic: String,
         tell: @escaping (_ text: String) -> Void = Diagnostics.tell
     ) throws(ToolError) {
+        try self.init(settings, topics: [topic], tell: tell)
+    }
+
+    /// The same for several topics. Some brokers make a missing one when something is sent to it, and no role that runs
+    /// would read it.
+    ///
+    /// - Parameter tell: takes a line for standard error.
+    init(
+        _ settings: KafkaSettings,
+        topics: [String],
+        tell: @escaping (_ text: String) -> Void = Diagnostics.tell
+    ) throws(ToolError) {
         brokers = settings.brokers
-        try Self.checkReachable(settings, topic: topic, tell)
+        try Self.checkReachable(settings, topics: topics, tell)
         var properties = settings.producerProperties(clientID: "belfry-publish")
         // A role tries for as long as it takes; a command tells that it failed.
         properties["message.timeout.ms"] = "\(Self.timeoutMilliseconds)"
@@ -136,14 +146,14 @@ final class RecordProducer {
 
     private static func checkReachable(
         _ settings: KafkaSettings,
-        topic: String,
+        topics: [String],
         _ tell: @escaping (_ text: String) -> Void
     ) throws(ToolError) {
         do throws(KafkaError) {
             let admin = try KafkaAdmin(forCommand: settings, clientID: "belfry-publish", tell: tell)
             defer { admin.close() }
-            _ = try WaitNotice.during("the brokers at \(settings.brokers)") { () throws(KafkaError) in
-                try admin.partitionCount(of: topic, timeoutMilliseconds: 10_000)
+            try WaitNotice.during("the brokers at \(settings.brokers)") { () throws(KafkaError) in
+                for topic in topics { _ = try admin.partitionCount(of: topic, timeoutMilliseconds: 10_000) }
             }
         } catch {
             throw ToolError(asking: error)

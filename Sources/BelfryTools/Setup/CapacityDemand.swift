@@ -1,4 +1,5 @@
 import BelfrySupport
+import RequestLanes
 
 /// The load that an installation is planned for.
 public struct CapacityDemand: Sendable, Equatable {
@@ -45,8 +46,10 @@ public struct CapacityDemand: Sendable, Equatable {
     public var deadTokens: Int?
     /// Of a worker, for a notification; nil: as measured.
     public var cpuMicroseconds: Double?
-    /// Threads of a worker process, each on a core of its own.
+    /// Threads of a worker process in each lane, each on a core that it shares with those of the other lanes.
     public var shards = WorkerSettings().shards
+    /// Lanes that the workers serve; the rate is that of all together.
+    public var lanes: Set<RequestLane> = [.normal]
     /// Replicas of each partition in Kafka.
     public var replication = 3
     /// Time for which Kafka keeps push.requests.
@@ -89,6 +92,7 @@ public struct CapacityDemand: Sendable, Equatable {
         check("round-trip-ms", roundTripMilliseconds, 1...10_000)
         check("dead-tokens", deadTokens ?? 0, 0...100_000_000_000)
         check("shards", shards, 1...256)
+        check("lanes", lanes.count, 1...RequestLane.allCases.count)
         check("replication", replication, 1...9)
         check("retention-hours", retentionHours, 1...2160)
         // Not a number is in no range.

@@ -1,4 +1,5 @@
 import BelfrySupport
+import PushTopics
 
 extension CapacityPlan {
     /// One JSON object on one line, without its end.
@@ -8,6 +9,7 @@ extension CapacityPlan {
         line.append("most_worker_processes", mostWorkers)
         line.append("cores", cores)
         line.append("busy_millicores", busyMillicores)
+        line.append("shards_per_worker", shardsPerWorker)
         line.append("worker_memory_bytes", workerMemoryBytes)
         line.append("partitions", partitions)
         line.append("spread", spread)
@@ -51,12 +53,19 @@ extension CapacityPlan {
         let key = "one carries \(keyRate.notifications) notifications a second; bound: \(keyRate.bound.word)"
         let keys = spread == 1 ? key : "apps.<bundle>.spread: \(spread); \(key)"
         let kept = demand.send == nil ? "\(counted(demand.retentionHours, "hour")) at this rate" : "of the one send"
+        let lanes = demand.lanes.sorted()
+        let isLone = lanes.count == 1
+        let shared = isLone ? "one for each shard" : "one for each shard of a lane, lanes share them"
+        let threads = "lanes: \(lanes.map(\.rawValue).joined(separator: ", ")); each a thread, with clients of its own"
+        let topics = lanes.map { TopicNames().requests($0) }.joined(separator: ", ")
+        let logs = "\(isLone ? "of" : "of each of") \(topics); \(counted(mostWorkers, "worker")) at most have work"
         let copies = "publishers, \(demand.replication - 1) more of each record, workers"
         return [
             ("worker processes", "\(workers)", "worker.shards: \(demand.shards); one process may be gone"),
-            ("cores", "\(cores)", "one for each shard; the load keeps \(busy) busy"),
+            ("cores", "\(cores)", "\(shared); the load keeps \(busy) busy"),
+            ("shards of a worker", "\(shardsPerWorker)", threads),
             ("memory of a worker", Self.binary(workerMemoryBytes), "the filter of dead tokens included"),
-            ("partitions", "\(partitions)", "of push.requests; \(counted(mostWorkers, "worker")) at most have work"),
+            ("partitions", "\(partitions)", logs),
             ("keys of the busiest app", "\(spread)", keys),
             ("connections", "\(connections)", "\(connectionRate) notifications a second each; \(perTopic)"),
             ("connections of a worker", "\(mostConnectionsPerWorker)", "at most, if no apps share a credential"),

@@ -60,14 +60,19 @@ public struct CapacityPlan: Sendable, Equatable {
         return max(Self.fewestWorkers, Self.divide(shards, by: demand.shards))
     }
 
-    /// One for each shard.
+    /// One for each shard of a lane: the shards of the others share them, since the rate is that of all lanes.
     package var cores: Int { workers * demand.shards }
 
-    /// Most memory of a worker process.
+    /// Shards of a worker process in all lanes: threads, Kafka consumers and producers, connections to Redis.
+    package var shardsPerWorker: Int { demand.lanes.count * demand.shards }
+
+    /// Most memory of a worker process. The lanes share the shards' memory; the rest, of Kafka's clients for the most
+    /// part, each has for itself.
     package var workerMemoryBytes: Int {
         let dead = demand.deadTokens ?? demand.tokens / 10
         let filter = min(dead * MeasuredFigures.filterBytesPerDeadToken, settings.filterMemoryBytes)
-        return demand.shards * settings.shardMemoryBytes + filter + MeasuredFigures.otherMemoryBytes
+        let rest = demand.lanes.count * MeasuredFigures.otherMemoryBytes
+        return demand.shards * settings.shardMemoryBytes + filter + rest
     }
 
     // MARK: Partitions
@@ -79,6 +84,7 @@ public struct CapacityPlan: Sendable, Equatable {
     /// Of what a topic may have beyond its cursor the half is left for notifications that are slow.
     static let creditShare = 2
 
+    /// Of each lane's Kafka topic: any lane may have to bear the rate.
     package var partitions: Int {
         let unsettled = Self.divide(demand.rate * settlingMilliseconds, by: 1000)
         let forCredit = Self.divide(Self.creditShare * unsettled, by: settings.maxUncommitted)
@@ -132,12 +138,13 @@ public struct CapacityPlan: Sendable, Equatable {
         max(settings.connectionsPerTopic, Self.divide(connections, by: cores))
     }
 
-    /// Most connections of a worker process: every topic has a certificate of its own, and something to send.
-    package var mostConnectionsPerWorker: Int { demand.topics * demand.shards * connectionsPerTopic }
+    /// Most connections of a worker process: every topic has a certificate of its own, and something to send in each
+    /// lane.
+    package var mostConnectionsPerWorker: Int { demand.topics * shardsPerWorker * connectionsPerTopic }
 
     // MARK: What a worker can do
 
-    /// With its whole cores, of one topic.
+    /// With its whole cores, of one topic in one lane.
     package var workerRate: WorkerRate { rate(shards: demand.shards, utilization: 1) }
 
     private func rate(shards: Int, utilization: Double) -> WorkerRate {

@@ -68,6 +68,7 @@ public enum ConfigurationSchema {
             ]
         case .boolean: ["enum": alternatives(["true", "false"])]
         case .choice(let names): ["enum": alternatives(names)]
+        case .choices(let names): ["type": ["array"] + scalar, "items": ["enum": names]]
         case .duration, .age: ["type": ["string", "null"], "pattern": "^[0-9]+(ms|s|m|h|d)$"]
         case .address(let port): address(isPortRequired: port == nil)
         case .addresses: ["type": ["array"] + scalar, "items": address(isPortRequired: false)]

@@ -5,6 +5,7 @@ import Logging
 import NIOCore
 import ProviderCredentials
 import PushTopics
+import RequestLanes
 import TLSTransport
 import TokenState
 
@@ -44,11 +45,11 @@ public struct ConfigurationTrial: Sendable {
 
     private func tryKafka() async -> [ConfigurationFinding] {
         if let refusal = refusal(of: "kafka.brokers", ["kafka"]) { return [refusal] }
-        let settings = configuration.kafka
-        return await Self.blocking { Self.tryKafka(settings) }
+        let (settings, worker) = (configuration.kafka, configuration.worker)
+        return await Self.blocking { Self.tryKafka(settings, worker) }
     }
 
-    private static func tryKafka(_ settings: KafkaSettings) -> [ConfigurationFinding] {
+    private static func tryKafka(_ settings: KafkaSettings, _ worker: WorkerSettings) -> [ConfigurationFinding] {
         do throws(KafkaError) {
             return try WaitNotice.during("the brokers at \(settings.brokers)") { () throws(KafkaError) in
                 let admin = try KafkaAdmin(forCommand: settings, clientID: "belfry-config")
@@ -61,13 +62,15 @@ public struct ConfigurationTrial: Sendable {
                     guard let found = try? admin.topicSettings(of: topic, timeoutMilliseconds: timeout) else { break }
                     policies[topic] = found[TopicLayout.compaction.name]
                 }
-                let requests = try? admin.topicSettings(
-                    of: TopicNames(settings).requests,
-                    timeoutMilliseconds: timeout
-                )
-                let broker = requests == nil ? nil : try? admin.brokerSettings(timeoutMilliseconds: timeout)
-                return kafkaFindings(settings, partitions: partitions, policies: policies)
-                    + commitFindings(requests: requests ?? [:], broker: broker ?? [:])
+                let lanes = LaneFindings(settings, worker, partitions: partitions)
+                var requests: [RequestLane: [String: String]] = [:]
+                for lane in lanes.served {
+                    requests[lane] = try? admin.topicSettings(of: lanes.topic(lane), timeoutMilliseconds: timeout)
+                }
+                let broker = requests.isEmpty ? nil : try? admin.brokerSettings(timeoutMilliseconds: timeout)
+                return kafkaFindings(settings, lanes: worker.lanes, partitions: partitions, policies: policies)
+                    + lanes.findings(requests)
+                    + commitFindings(requests: Array(requests.values), broker: broker ?? [:])
             }
         } catch {
             return [
@@ -87,15 +90,22 @@ public struct ConfigurationTrial: Sendable {
     }
 
     /// - Parameters:
+    ///   - lanes: those that workers are to serve.
     ///   - partitions: of every Kafka topic that is there.
     ///   - policies: `cleanup.policy` of those that are to be compacted, as far as the brokers tell.
     static func kafkaFindings(
         _ settings: KafkaSettings,
+        lanes: [RequestLane] = RequestLane.allCases,
         partitions: [String: Int],
         policies: [String: String] = [:]
     ) -> [ConfigurationFinding] {
-        let brokers = settings.brokers
-        let wanted = TopicLayout(partitions: 1, names: TopicNames(settings)).topics.map(\.name)
+        let (brokers, names) = (settings.brokers, TopicNames(settings))
+        // A worker waits for these lanes, and serves of the others those whose Kafka topic is there.
+        let needed = lanes.contains(.normal) ? [.normal] : lanes
+        let wanted = TopicLayout(partitions: 1, names: names).topics.map(\.name).filter { topic in
+            guard let lane = names.lane(of: topic) else { return true }
+            return needed.contains(lane) || lanes.contains(lane) && partitions[topic] != nil
+        }
         let missing = wanted.filter { partitions[$0] == nil }
         guard missing.isEmpty else {
             return [
@@ -125,14 +135,15 @@ public struct ConfigurationTrial: Sendable {
     /// A finding if brokers forget the commits of a group without members while its records are still there.
     ///
     /// - Parameters:
-    ///   - requests: the settings of push.requests, as far as the brokers tell.
+    ///   - requests: the settings of the lanes' Kafka topics, as far as the brokers tell.
     ///   - broker: those of a broker.
-    static func commitFindings(requests: [String: String], broker: [String: String]) -> [ConfigurationFinding] {
+    static func commitFindings(requests: [[String: String]], broker: [String: String]) -> [ConfigurationFinding] {
+        // Below 0 is for ever.
+        let retentions = requests.compactMap { $0["retention.ms"].flatMap(Int64.init) }.map { $0 < 0 ? Int64.max : $0 }
         guard let minutes = broker["offsets.retention.minutes"].flatMap(Int64.init),
-            let milliseconds = requests["retention.ms"].flatMap(Int64.init),
-            milliseconds < 0 || minutes < milliseconds / 60_000
+            let milliseconds = retentions.max(), minutes < milliseconds / 60_000
         else { return [] }
-        let kept = milliseconds < 0 ? "for ever" : "for \(milliseconds / 60_000) minutes"
+        let kept = milliseconds == .max ? "for ever" : "for \(milliseconds / 60_000) minutes"
         return [
             ConfigurationFinding(
                 note: "brokers forget the commits of stopped workers after \(minutes) minutes "

@@ -27,6 +27,6 @@ package enum MeasuredFigures {
     package static let redisBytesPerToken = 64
     /// Of a worker's filter, at most, for a dead token.
     package static let filterBytesPerDeadToken = 22
-    /// Of a process, beside what its configuration bounds: threads, buffers of the Kafka clients and the like.
+    /// Of each lane of a process, beside what its configuration bounds: threads, buffers of the Kafka clients.
     package static let otherMemoryBytes = 256 << 20
 }

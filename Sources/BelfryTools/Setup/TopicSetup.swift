@@ -54,7 +54,8 @@ public enum TopicSetup {
     /// - Parameter replication: replicas of each partition; -1: the broker's default, or ``replicas(brokers:)`` where
     ///   brokers know none.
     /// - Throws: `ToolError.kafka`: the brokers cannot be reached or refuse, or a topic exists with another number of
-    ///   partitions. That number must never change in place: the key decides the partition, and it would change.
+    ///   partitions and does not take any. That number must never change in place: the key decides the partition, and
+    ///   it would change.
     public static func create(
         _ layout: TopicLayout,
         replication: Int,

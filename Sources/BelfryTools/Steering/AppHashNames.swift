@@ -51,7 +51,7 @@ struct AppHashNames: Equatable, Sendable {
 }
 
 extension AppHashNames.Name {
-    /// The bundle and environment of a record of push.requests; nil: its key names no bundle. A value that cannot be
+    /// The bundle and environment of a record of requests; nil: its key names no bundle. A value that cannot be
     /// read names no environment.
     init?(_ message: KafkaMessageView) {
         guard let key = try? RecordKey(parsing: message.key) else { return nil }

@@ -1,8 +1,9 @@
 import BelfrySupport
 import KafkaClient
 import PushTopics
+import RequestLanes
 
-/// Reads and changes the committed positions of the workers' group, for `belfry offsets`.
+/// Reads and changes the committed positions of the workers' group in one lane, for `belfry offsets`.
 ///
 /// Blocks the calling thread, and says on standard error what it waits for. Call ``close()`` before the last reference
 /// goes.
@@ -11,17 +12,36 @@ public final class GroupPositions {
     private let admin: KafkaAdmin
     private let configuration: BelfryConfiguration
     private let settings: KafkaSettings
+    private let lane: RequestLane
     private let topic: String
     private let known: [AppHashNames.Name]
 
     private static let clientID = "belfry-offsets"
     private static let timeoutMilliseconds: Int32 = 10_000
 
-    public init(_ configuration: BelfryConfiguration) throws(ToolError) {
+    /// The lanes that have a Kafka topic, in their order; if none has, the normal one, whose absence is told when its
+    /// positions are asked for.
+    public static func lanes(of configuration: BelfryConfiguration) throws(ToolError) -> [RequestLane] {
+        let settings = configuration.kafka
+        do throws(KafkaError) {
+            let admin = try KafkaAdmin(forCommand: settings, clientID: clientID)
+            defer { admin.close() }
+            let counts = try WaitNotice.during("the brokers at \(settings.brokers)") { () throws(KafkaError) in
+                try admin.partitionCounts(timeoutMilliseconds: timeoutMilliseconds)
+            }
+            let lanes = TopicNames(settings).lanes(in: counts)
+            return lanes.isEmpty ? [.normal] : lanes
+        } catch {
+            throw ToolError(asking: error)
+        }
+    }
+
+    public init(_ configuration: BelfryConfiguration, lane: RequestLane = .normal) throws(ToolError) {
         self.configuration = configuration
-        groupID = GroupNames(configuration).worker
+        self.lane = lane
+        groupID = GroupNames(configuration).worker(lane)
         settings = configuration.kafka
-        topic = TopicNames(configuration.kafka).requests
+        topic = TopicNames(configuration.kafka).requests(lane)
         known = AppHashNames.known(configuration)
         do throws(KafkaError) {
             admin = try KafkaAdmin(forCommand: configuration.kafka, clientID: Self.clientID)
@@ -33,14 +53,14 @@ public final class GroupPositions {
     /// Idempotent.
     public func close() { admin.close() }
 
-    /// Every partition of push.requests, in order, with the reasons why topics lag. Bundles that neither certificates
-    /// nor the configuration name are named by the records at their cursors.
+    /// Every partition of the lane's Kafka topic, in order, with the reasons why topics lag. Bundles that neither
+    /// certificates nor the configuration name are named by the records at their cursors.
     public func all() throws(ToolError) -> [PartitionPosition] {
         var positions = try asking { () throws(KafkaError) in try self.positions(of: Array(0..<partitionCount())) }
         if positions.contains(where: { !$0.unnamed.isEmpty || $0.hasLost }) { try readLog(of: &positions) }
         guard positions.contains(where: { !$0.laggards.isEmpty }) else { return positions }
         let reasons = LagReasons(configuration)
-        for index in positions.indices { positions[index].explain(by: reasons) }
+        for index in positions.indices { positions[index].explain(by: reasons, in: lane) }
         return positions
     }
 

@@ -2,6 +2,7 @@ import BelfrySupport
 import PipelineCore
 import ProviderCredentials
 import PushTopics
+import RequestLanes
 
 /// The reason why a topic lags.
 enum LagReason: Equatable, Sendable {
@@ -79,11 +80,13 @@ struct LagReasons {
         return credentials
     }
 
-    /// The reason why a topic lags, if it does. A pause counts before a missing credential, and that before a pace.
-    func reason(of name: AppHashNames.Name) -> LagReason {
+    /// The reason why a topic lags in a lane, if it does. A pause counts before a missing credential, and that before a
+    /// pace.
+    func reason(of name: AppHashNames.Name, in lane: RequestLane) -> LagReason {
         let environment = environmentMeant(by: name)
         let set = levers?.filter {
             $0.name.bundleID == name.bundleID && (environment == nil || $0.name.environment == environment)
+                && $0.holds(in: lane)
         }
         if let pause = set?.first(where: { $0.lever == .pause }) { return .lever(pause) }
         var notLookedAt = levers == nil ? ["levers"] : []
@@ -92,7 +95,8 @@ struct LagReasons {
         } else {
             notLookedAt.append("credentials")
         }
-        if let pace = set?.first(where: { $0.lever == .pace }) { return .lever(pace) }
+        let paces = set?.filter { $0.lever == .pace } ?? []
+        if let pace = paces.first(where: { $0.lane != nil }) ?? paces.first { return .lever(pace) }
         return .unknown(notLookedAt: notLookedAt)
     }
 

@@ -2,9 +2,13 @@ import BelfrySupport
 import KafkaClient
 import PipelineCore
 import PushTopics
+import RequestLanes
 
 /// Carries out `belfry apps pause`, `resume`, `pace`, `discard` and `levers`. Blocks the calling thread.
 public enum LeverCommands {
+    private static let clientID = "belfry-topics"
+    private static let timeoutMilliseconds: Int32 = 10_000
+
     /// Publishes an order to push.controls, and returns when all in-sync replicas have it.
     ///
     /// - Throws: `ToolError.invalidInput` before anything is published; `ToolError.kafka`: the brokers cannot be
@@ -16,19 +20,12 @@ public enum LeverCommands {
         if let doubt = order.doubt { Diagnostics.tell(doubt) }
         let names = TopicNames(settings)
         // First: with them missing the order would mean nothing.
-        let ends = order.needsEnds ? try self.ends(of: names.requests, settings) : [:]
-        let setting = order.setting(ends: ends, now: now)
-        let set = setting == nil ? try read(settings).lines.filter { $0.lever == order.lever }.map(\.name) : []
-        let lines = order.environments.map { environment in
-            let name = AppControls.Name(environment: environment, bundleID: order.bundleID)
-            return LeverLine(
-                name: name,
-                lever: order.lever,
-                setting: setting,
-                reason: setting == nil ? "" : order.reason,
-                wasSet: setting == nil ? set.contains(name) : nil
-            )
+        var ends: [RequestLane: [Int32: Int64]] = [:]
+        for lane in try discarded(order, names, settings) {
+            ends[lane] = try self.ends(of: names.requests(lane), settings)
         }
+        let known = order.needsLevers ? try read(settings).lines : []
+        let lines = order.lines(ends: ends, known: known, now: now)
         let producer = try RecordProducer(settings, topic: names.controls)
         do throws(ToolError) {
             for line in lines { try send(line, to: names.controls, producer) }
@@ -39,7 +36,9 @@ public enum LeverCommands {
         try producer.finish()
         return LeverReport(
             lines: lines,
-            partitions: ends.count,
+            remaining: order.remaining(known),
+            partitions: ends.values.reduce(0) { $0 + $1.count },
+            kafkaTopics: ends.keys.sorted().map { names.requests($0) },
             allowsForClocks: order.change == .discard(before: nil),
             orderedAt: now
         )
@@ -67,7 +66,7 @@ public enum LeverCommands {
     /// The levers that push.controls leaves set.
     static func read(_ settings: KafkaSettings) throws(ToolError) -> LeverListing {
         let names = TopicNames(settings)
-        let log = try TopicLog(settings, topic: names.controls, clientID: "belfry-topics")
+        let log = try TopicLog(settings, topic: names.controls, clientID: clientID)
         defer { log.close() }
         var levers = LeverListing()
         try log.read(log.places) { message in
@@ -82,15 +81,37 @@ public enum LeverCommands {
         return levers
     }
 
+    /// The lanes in which an order to discard holds: the one that it names, or all that have a Kafka topic.
+    private static func discarded(
+        _ order: LeverOrder,
+        _ names: TopicNames,
+        _ settings: KafkaSettings
+    ) throws(ToolError) -> [RequestLane] {
+        guard order.needsEnds else { return [] }
+        if let lane = order.lane { return [lane] }
+        let topics: [String: Int]
+        do throws(KafkaError) {
+            topics = try WaitNotice.during("the brokers at \(settings.brokers)") { () throws(KafkaError) in
+                let admin = try KafkaAdmin(forCommand: settings, clientID: clientID)
+                defer { admin.close() }
+                return try admin.partitionCounts(timeoutMilliseconds: timeoutMilliseconds)
+            }
+        } catch {
+            throw ToolError(error)
+        }
+        // The question for the normal lane's ends fails if its Kafka topic is missing, and says so.
+        return Set(names.lanes(in: topics)).union([.normal]).sorted()
+    }
+
     private static func ends(of topic: String, _ settings: KafkaSettings) throws(ToolError) -> [Int32: Int64] {
-        let log = try TopicLog(settings, topic: topic, clientID: "belfry-topics")
+        let log = try TopicLog(settings, topic: topic, clientID: clientID)
         defer { log.close() }
         let marks = try log.watermarks(of: log.places)
         return Dictionary(uniqueKeysWithValues: zip(log.places.map(\.partition), marks.map(\.high)))
     }
 
     private static func send(_ line: LeverLine, to topic: String, _ producer: RecordProducer) throws(ToolError) {
-        let key = ControlRecord.key(line.lever, of: line.name)
+        let key = ControlRecord.key(line.lever, of: line.name, in: line.lane)
         guard let setting = line.setting else { return try producer.sendRemoval(key: key, to: topic) }
         let value: [UInt8]
         do {

@@ -1,24 +1,33 @@
 import BelfrySupport
 import PipelineCore
 import PushTopics
+import RequestLanes
 
 /// A lever as `belfry apps` prints it.
 struct LeverLine: Equatable, Sendable {
     var name: AppControls.Name
+    /// Nil: its record names none.
+    var lane: RequestLane?
     var lever: AppControl.Lever
     /// Nil: the lever is off.
     var setting: AppControl.Setting?
     var reason = ""
     /// The time of the record, UNIX milliseconds; nil: the log does not tell.
     var setAt: Int64?
-    /// The lever was set before an order that takes it off; nil: it is none.
+    /// The lever was set before an order that takes it off, or leaves it as it is; nil: neither.
     var wasSet: Bool?
+
+    var scope: AppControls.Scope { .init(name, lane: lane) }
+
+    /// A lever that is set so holds in the lane. Of two paces that of the lane alone goes first.
+    func holds(in lane: RequestLane) -> Bool { self.lane == lane || (self.lane == nil && lever.holds(in: lane)) }
 
     /// One JSON object; members that do not apply are left out.
     var json: JSONLine {
         var line = JSONLine()
         line.append("bundle", name.bundleID)
         line.append("environment", name.environment)
+        if let lane { line.append("lane", lane.rawValue) }
         line.append("lever", lever.rawValue)
         line.append("set", setting != nil)
         if let wasSet { line.append("was_set", wasSet) }
@@ -50,18 +59,19 @@ struct LeverLine: Equatable, Sendable {
         ].map(TerminalText.column).joined(separator: "  ")
     }
 
-    /// The lever and its position in words.
+    /// The lever, its lane if it names one, and its position in words.
     var position: String {
-        switch setting {
-        case .pause: "paused"
-        case .pace(let rate): "at most \(rate)/s"
+        let place = lane.map { " in lane \($0.rawValue)" } ?? ""
+        return switch setting {
+        case .pause: "paused\(place)"
+        case .pace(let rate): "at most \(rate)/s\(place)"
         case .discard(let order):
-            "discards what was published before \(UTCTimestamp.text(unixMilliseconds: order.publishedBefore))"
+            "discards\(place) what was published before \(UTCTimestamp.text(unixMilliseconds: order.publishedBefore))"
         case nil:
             switch lever {
-            case .pause: "not paused"
-            case .pace: "no pace"
-            case .discard: "discards nothing"
+            case .pause: "not paused\(place)"
+            case .pace: "no pace\(place)"
+            case .discard: "discards nothing\(place)"
             }
         }
     }

@@ -4,7 +4,7 @@ import PushTopics
 /// The levers that the records of push.controls leave set. Pure.
 struct LeverListing {
     private struct Place: Hashable {
-        var name: AppControls.Name
+        var scope: AppControls.Scope
         var lever: AppControl.Lever
     }
 
@@ -22,9 +22,11 @@ struct LeverListing {
         faulty[Array(key)] = nil
         do throws(ControlRecord.Fault) {
             let record = try ControlRecord(key: key, value: value)
-            newest[Place(name: record.name, lever: record.lever)] = record.setting.map { setting in
+            let scope = AppControls.Scope(record.name, lane: record.lane)
+            newest[Place(scope: scope, lever: record.lever)] = record.setting.map { setting in
                 LeverLine(
                     name: record.name,
+                    lane: record.lane,
                     lever: record.lever,
                     setting: setting,
                     reason: record.reason,
@@ -37,9 +39,9 @@ struct LeverListing {
         }
     }
 
-    /// Ascending by environment, bundle and lever.
+    /// Ascending by environment, bundle, lane and lever; levers that name no lane stand before those of lanes.
     var lines: [LeverLine] {
-        newest.values.sorted { ($0.name, $0.lever.rawValue) < ($1.name, $1.lever.rawValue) }
+        newest.values.sorted { ($0.scope, $0.lever.rawValue) < ($1.scope, $1.lever.rawValue) }
     }
 
     /// Records that cannot be read: where they stand, and why.

@@ -1,6 +1,7 @@
 import BelfrySupport
 import PipelineCore
 import PushSchemas
+import RequestLanes
 
 /// An order to `belfry apps pause`, `resume`, `pace` or `discard`.
 public struct LeverOrder: Equatable, Sendable {
@@ -10,7 +11,7 @@ public struct LeverOrder: Equatable, Sendable {
         case resume
         case pace(notificationsPerSecond: Int)
         case paceOff
-        /// Requests published before this time end, UNIX milliseconds; nil: all that are in push.requests now.
+        /// Requests published before this time end, UNIX milliseconds; nil: all that are in Kafka now.
         case discard(before: Int64?)
         case discardOff
     }
@@ -18,6 +19,9 @@ public struct LeverOrder: Equatable, Sendable {
     public var bundleID: String
     /// Names of the configuration.
     public var environments: [String]
+    /// Nil: none was named. A pause then holds in all lanes, a pace in normal and bulk, a discard in each that has a
+    /// Kafka topic; what is taken off is off in all of them.
+    public var lane: RequestLane?
     public var change: Change
     /// For people; empty: none.
     public var reason: String
@@ -38,6 +42,7 @@ public struct LeverOrder: Equatable, Sendable {
         _ change: Change,
         of bundleID: String,
         environment: String?,
+        lane: RequestLane? = nil,
         reason: String = "",
         configuration: BelfryConfiguration
     ) throws(ToolError) {
@@ -47,6 +52,7 @@ public struct LeverOrder: Equatable, Sendable {
         }
         environments = environment.map { [$0] } ?? all
         self.bundleID = bundleID
+        self.lane = lane
         doubt = BundleDoubt.text(of: bundleID, configuration)
         self.change = change
         self.reason = reason
@@ -81,10 +87,75 @@ public struct LeverOrder: Equatable, Sendable {
         }
     }
 
+    /// The levers that the order sets or takes off, one for each record that it publishes.
+    ///
+    /// - Parameters:
+    ///   - ends: the ends of the partitions of each lane, which only an order to discard needs.
+    ///   - known: levers that are set, for an order with ``needsLevers``.
+    ///   - now: UNIX milliseconds.
+    func lines(ends: [RequestLane: [Int32: Int64]], known: [LeverLine], now: Int64) -> [LeverLine] {
+        environments.flatMap { environment in
+            let name = AppControls.Name(environment: environment, bundleID: bundleID)
+            let set = Set(known.filter { $0.name == name && $0.lever == lever }.map(\.lane))
+            return recordLanes(Set(ends.keys), set: set).map { lane in
+                let setting = setting(ends: ends[lane ?? .normal] ?? [:], now: now)
+                return LeverLine(
+                    name: name,
+                    lane: lane,
+                    lever: lever,
+                    setting: setting,
+                    reason: setting == nil ? "" : reason,
+                    wasSet: setting == nil ? set.contains(lane) : nil
+                )
+            }
+        }
+    }
+
+    /// Levers that are set, that the order leaves as they are, and that go on to hold in a lane that it means.
+    ///
+    /// - Parameter known: as in ``lines(ends:known:now:)``.
+    func remaining(_ known: [LeverLine]) -> [LeverLine] {
+        let others = known.filter {
+            $0.name.bundleID == bundleID && environments.contains($0.name.environment) && $0.lever == lever
+        }
+        let remaining: [LeverLine] =
+            switch (change, lane) {
+            // A lane's own pace goes before that of all.
+            case (.pace, nil): others.filter { $0.lane.map(lever.holds(in:)) ?? false }
+            case (.resume, let lane?), (.paceOff, let lane?), (.discardOff, let lane?):
+                // A discard of the normal lane names none, and is the one that is taken off.
+                others.filter { $0.lane == nil && lever.named(for: lane) != nil && $0.holds(in: lane) }
+            default: []
+            }
+        return remaining.map { line in
+            var line = line
+            line.wasSet = true
+            return line
+        }
+    }
+
+    /// The lanes that the order's records name, in the order of lanes; nil: a record that names none.
+    ///
+    /// - Parameters:
+    ///   - discarded: lanes in which an order to discard holds.
+    ///   - set: those of levers of the same kind that are set.
+    private func recordLanes(_ discarded: Set<RequestLane>, set: Set<RequestLane?>) -> [RequestLane?] {
+        switch change {
+        case .pause, .pace: [lane]
+        case .discard: discarded.sorted().map(lever.named(for:))
+        case .resume, .paceOff, .discardOff:
+            if let lane {
+                [lever.named(for: lane)]
+            } else {
+                [nil] + RequestLane.allCases.filter { set.contains($0) }.map(Optional.some)
+            }
+        }
+    }
+
     /// The new position of the lever; nil: off.
     ///
     /// - Parameters:
-    ///   - ends: the ends of push.requests, which only an order to discard needs.
+    ///   - ends: the ends of the partitions of the lane, which only an order to discard needs.
     ///   - now: UNIX milliseconds.
     func setting(ends: [Int32: Int64], now: Int64) -> AppControl.Setting? {
         switch change {
@@ -99,5 +170,14 @@ public struct LeverOrder: Equatable, Sendable {
     var needsEnds: Bool {
         if case .discard = change { return true }
         return false
+    }
+
+    /// The levers that are set decide what is published, or what is told. A pause must not wait for them.
+    var needsLevers: Bool {
+        switch change {
+        case .pause, .discard: false
+        case .pace: lane == nil
+        case .resume, .paceOff, .discardOff: true
+        }
     }
 }

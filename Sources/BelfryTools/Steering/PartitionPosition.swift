@@ -3,8 +3,9 @@ import KafkaClient
 import PipelineCore
 import PushSchemas
 import PushTopics
+import RequestLanes
 
-/// Position of the workers' group in one partition of push.requests. It knows the topics that are behind.
+/// Position of the workers' group in one partition of a lane's Kafka topic. It knows the topics that are behind.
 public struct PartitionPosition: Equatable, Sendable {
     /// Metadata of the commit, as far as it can be read.
     enum Metadata: Equatable, Sendable {
@@ -102,9 +103,11 @@ public struct PartitionPosition: Equatable, Sendable {
     }
 
     /// Notes why those topics lag whose bundles are known.
-    mutating func explain(by found: LagReasons) {
+    ///
+    /// - Parameter lane: that of the partition.
+    mutating func explain(by found: LagReasons, in lane: RequestLane) {
         for laggard in laggards {
-            if let name = names[laggard.topic] { reasons[laggard.topic] = found.reason(of: name) }
+            if let name = names[laggard.topic] { reasons[laggard.topic] = found.reason(of: name, in: lane) }
         }
     }
 

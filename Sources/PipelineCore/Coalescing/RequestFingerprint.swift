@@ -1,3 +1,5 @@
+import RequestLanes
+
 /// Identifies a request to one token, for dedupe by request id; or a token with a coalescing key.
 ///
 /// 96 bits: among the ten million that one hash tag may hold, the chance that a new one equals any of them is 10⁻²².
@@ -12,22 +14,36 @@ public struct RequestFingerprint: Hashable, Sendable {
         SipHash(of: requestID, key: SipHash(low: 1, high: 0))
     }
 
-    /// The digest shared by all tokens of one coalescing key. Differs from that of a request id of the same text.
-    /// [ours]
-    public static func key(coalescingKey: UnsafeRawBufferPointer) -> SipHash {
-        SipHash(of: coalescingKey, key: SipHash(low: 2, high: 0))
+    /// The digest shared by all tokens of one coalescing key in a lane. Differs from that of a request id of the same
+    /// text. [ours]
+    public static func key(coalescingKey: UnsafeRawBufferPointer, in lane: RequestLane) -> SipHash {
+        SipHash(of: coalescingKey, key: SipHash(low: 2, high: number(of: lane)))
     }
 
-    /// The digest of one place in one record, for requests without an id. Differs from those of ids and coalescing
-    /// keys. [ours]
+    /// The digest of one place in one record of a lane, for requests without an id. Differs from those of ids and
+    /// coalescing keys. [ours]
     ///
     /// - Parameter position: of the token in the record, from 0.
-    public static func key(partition: Int32, offset: Int64, position: UInt32) -> SipHash {
+    public static func key(
+        partition: Int32,
+        offset: Int64,
+        position: UInt32,
+        in lane: RequestLane
+    ) -> SipHash {
         withUnsafeTemporaryAllocation(byteCount: 16, alignment: 8) { room in
             room.storeBytes(of: offset.littleEndian, as: Int64.self)
             room.storeBytes(of: partition.littleEndian, toByteOffset: 8, as: Int32.self)
             room.storeBytes(of: position.littleEndian, toByteOffset: 12, as: UInt32.self)
-            return SipHash(of: UnsafeRawBufferPointer(room), key: SipHash(low: 3, high: 0))
+            return SipHash(of: UnsafeRawBufferPointer(room), key: SipHash(low: 3, high: number(of: lane)))
+        }
+    }
+
+    /// Of the normal lane 0: Redis may hold what earlier versions made, which knew no lanes.
+    private static func number(of lane: RequestLane) -> UInt64 {
+        switch lane {
+        case .normal: 0
+        case .urgent: 1
+        case .bulk: 2
         }
     }
 

@@ -1,4 +1,6 @@
-/// The levers that an operator has set for one topic.
+import RequestLanes
+
+/// The levers that an operator has set for one topic: those of a scope, or those that hold in a lane.
 ///
 /// Each is a record of push.controls, and holds until it is changed.
 public struct AppControl: Equatable, Sendable {
@@ -8,7 +10,7 @@ public struct AppControl: Equatable, Sendable {
     public struct Discard: Equatable, Sendable {
         /// Requests published before this time end, UNIX milliseconds.
         public var publishedBefore: Int64
-        /// The ends of the partitions of push.requests when the order was given: nothing from there on is meant.
+        /// The ends of the partitions of a lane's Kafka topic when the order was given: nothing from there on is meant.
         public var ends: [Int32: Int64]
 
         public init(publishedBefore: Int64, ends: [Int32: Int64]) {
@@ -31,7 +33,7 @@ public struct AppControl: Equatable, Sendable {
 
     /// Nothing of the topic is sent.
     public var isPaused = false
-    /// Most notifications of the topic in a second, of all workers together; nil: no limit.
+    /// Most notifications of the topic in a second in each lane, of all workers together; nil: no limit.
     public var notificationsPerSecond: UInt32?
     /// Nil: nothing was discarded.
     public var discard: Discard?
@@ -62,6 +64,22 @@ public struct AppControl: Equatable, Sendable {
         case pause
         case pace
         case discard
+
+        /// A lever that names no lane holds in a lane, unless that has one of its own.
+        public func holds(in lane: RequestLane) -> Bool {
+            switch self {
+            case .pause: true
+            // A pace spreads a campaign over time; what is urgent does not wait for that.
+            case .pace: lane != .urgent
+            // It has the ends of partitions, which are those of push.requests.
+            case .discard: lane == .normal
+            }
+        }
+
+        /// The lane that a record of this lever names to hold in one lane alone; nil: it names none.
+        public func named(for lane: RequestLane) -> RequestLane? {
+            self == .discard && lane == .normal ? nil : lane
+        }
     }
 
     /// A lever that is set.

@@ -1,3 +1,5 @@
+import RequestLanes
+
 /// The levers of all topics, as read from push.controls.
 public struct AppControls: Equatable, Sendable {
     /// A topic as its levers name it.
@@ -15,14 +17,47 @@ public struct AppControls: Equatable, Sendable {
         }
     }
 
-    /// Topics with a lever that is set.
-    public private(set) var all: [Name: AppControl] = [:]
+    /// A topic, or one lane of it: the extent that a record of push.controls names.
+    public struct Scope: Hashable, Sendable, Comparable {
+        public var name: Name
+        /// Nil: the record names none; see ``AppControl/Lever/holds(in:)``.
+        public var lane: RequestLane?
+
+        public init(_ name: Name, lane: RequestLane? = nil) {
+            self.name = name
+            self.lane = lane
+        }
+
+        /// The topic stands before its lanes.
+        public static func < (left: Scope, right: Scope) -> Bool {
+            (left.name, left.lane?.rank ?? -1) < (right.name, right.lane?.rank ?? -1)
+        }
+    }
+
+    /// Scopes with a lever that is set.
+    public private(set) var all: [Scope: AppControl] = [:]
 
     public init() {}
 
-    public subscript(name: Name) -> AppControl { all[name] ?? AppControl() }
+    /// The levers whose records name this scope. ``control(of:in:)`` tells those that hold.
+    public subscript(name: Name, lane: RequestLane? = nil) -> AppControl {
+        all[Scope(name, lane: lane)] ?? AppControl()
+    }
 
-    /// Levers that are set, by their kinds; each kind is there.
+    /// The levers that hold for a topic in a lane: the lane's own before those that name none, and of pauses either.
+    public func control(of name: Name, in lane: RequestLane) -> AppControl {
+        let (own, common) = (self[name, lane], self[name])
+        func inherited<Setting>(_ lever: AppControl.Lever, _ setting: Setting?) -> Setting? {
+            lever.holds(in: lane) ? setting : nil
+        }
+        return AppControl(
+            isPaused: own.isPaused || common.isPaused,
+            notificationsPerSecond: own.notificationsPerSecond ?? inherited(.pace, common.notificationsPerSecond),
+            discard: own.discard ?? inherited(.discard, common.discard)
+        )
+    }
+
+    /// Levers that are set, by their kinds; each kind is there. Those of single lanes count by themselves.
     public var counts: [AppControl.Lever: Int] {
         var counts = Dictionary(uniqueKeysWithValues: AppControl.Lever.allCases.map { ($0, 0) })
         for control in all.values {
@@ -35,10 +70,17 @@ public struct AppControls: Equatable, Sendable {
 
     /// Applies one record.
     ///
-    /// - Parameter setting: nil: the lever is off.
-    public mutating func set(_ lever: AppControl.Lever, of name: Name, _ setting: AppControl.Setting?) {
-        var control = self[name]
+    /// - Parameters:
+    ///   - lane: nil: the record names none.
+    ///   - setting: nil: the lever is off.
+    public mutating func set(
+        _ lever: AppControl.Lever,
+        of name: Name,
+        in lane: RequestLane? = nil,
+        _ setting: AppControl.Setting?
+    ) {
+        var control = self[name, lane]
         control.set(lever, setting)
-        all[name] = control == AppControl() ? nil : control
+        all[Scope(name, lane: lane)] = control == AppControl() ? nil : control
     }
 }

@@ -1,13 +1,17 @@
 import BelfrySupport
 import PipelineCore
 import PushSchemas
+import RequestLanes
 
-/// One record of push.controls: one lever of one topic.
+/// One record of push.controls: one lever of one topic, or of one lane of it.
 ///
-/// The record's key is `<environment>/<bundle ID>/<lever>`. The value is a ``PushSchemas/PushTopicControl``; without
-/// one the lever is off. Any program may have written a record, so a reader gets a fault for whatever makes no sense.
+/// The record's key is `<environment>/<bundle ID>/<lever>`, or `<environment>/<bundle ID>/lane/<lane>/<lever>`. The
+/// value is a ``PushSchemas/PushTopicControl``; without one the lever is off. Any program may have written a record, so
+/// a reader gets a fault for whatever makes no sense.
 package struct ControlRecord: Equatable, Sendable {
     package let name: AppControls.Name
+    /// Nil: the key names none.
+    package let lane: RequestLane?
     package let lever: AppControl.Lever
     /// Nil: the lever is off.
     package let setting: AppControl.Setting?
@@ -18,7 +22,7 @@ package struct ControlRecord: Equatable, Sendable {
     ///
     /// - Parameter value: no base address: the record has no value.
     package init(key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) throws(Fault) {
-        (name, lever) = try Self.parse(key)
+        (name, lane, lever) = try Self.parse(key)
         guard value.baseAddress != nil else {
             setting = nil
             reason = ""
@@ -33,8 +37,15 @@ package struct ControlRecord: Equatable, Sendable {
     }
 
     /// The key of a lever's records.
-    package static func key(_ lever: AppControl.Lever, of name: AppControls.Name) -> [UInt8] {
-        Array("\(name.environment)/\(name.bundleID)/\(lever.rawValue)".utf8)
+    ///
+    /// - Parameter lane: as ``PipelineCore/AppControl/Lever/named(for:)`` has it.
+    package static func key(
+        _ lever: AppControl.Lever,
+        of name: AppControls.Name,
+        in lane: RequestLane? = nil
+    ) -> [UInt8] {
+        let place = lane.map { "\(laneWord)/\($0.rawValue)/" } ?? ""
+        return Array("\(name.environment)/\(name.bundleID)/\(place)\(lever.rawValue)".utf8)
     }
 
     /// The value of a record that sets a lever.
@@ -71,19 +82,29 @@ package struct ControlRecord: Equatable, Sendable {
         to controls: inout AppControls
     ) throws(Fault) {
         let record = try ControlRecord(key: key, value: value)
-        controls.set(record.lever, of: record.name, record.setting)
+        controls.set(record.lever, of: record.name, in: record.lane, record.setting)
     }
+
+    private static let laneWord = "lane"
 
     private static func parse(
         _ key: UnsafeRawBufferPointer
-    ) throws(Fault) -> (name: AppControls.Name, lever: AppControl.Lever) {
+    ) throws(Fault) -> (name: AppControls.Name, lane: RequestLane?, lever: AppControl.Lever) {
         let parts = key.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
-        guard parts.count == 3,
+        guard parts.count == 3 || parts.count == 5,
             let environment = String(validating: parts[0], as: UTF8.self), EnvironmentSettings.isName(environment),
             let bundle = String(validating: parts[1], as: UTF8.self), (try? RecordKey(bundleID: bundle)) != nil,
-            let lever = String(validating: parts[2], as: UTF8.self).flatMap(AppControl.Lever.init(rawValue:))
+            let lever = String(validating: parts[parts.count - 1], as: UTF8.self)
+                .flatMap(AppControl.Lever.init(rawValue:))
         else { throw .unreadableKey }
-        return (AppControls.Name(environment: environment, bundleID: bundle), lever)
+        let name = AppControls.Name(environment: environment, bundleID: bundle)
+        guard parts.count == 5 else { return (name, nil, lever) }
+        // Another key for a lever that has one would hold beside it: turning that off would leave this one on.
+        guard parts[2].elementsEqual(laneWord.utf8),
+            let lane = String(validating: parts[3], as: UTF8.self).flatMap(RequestLane.init(rawValue:)),
+            lever.named(for: lane) == lane
+        else { throw .unreadableKey }
+        return (name, lane, lever)
     }
 
     /// UNIX milliseconds from 1970 to the end of the year 9999: what tools and status can show as a date.
@@ -117,7 +138,9 @@ package struct ControlRecord: Equatable, Sendable {
 
         package var description: String {
             switch self {
-            case .unreadableKey: "the key is not <environment>/<bundle ID>/<pause, pace or discard>"
+            case .unreadableKey:
+                "the key is neither <environment>/<bundle ID>/<pause, pace or discard> nor "
+                    + "<environment>/<bundle ID>/lane/<urgent, normal or bulk>/<lever>"
             case .unreadableValue: "the value is no AppControl, or sets no lever"
             case .leversDiffer: "key and value name different levers"
             case .namesDiffer: "key and value name different apps"

@@ -17,11 +17,12 @@ package struct KafkaReadiness {
         self.logger = logger
     }
 
-    /// - Returns: the number of partitions of each, in the order asked for.
+    /// - Parameter others: those that need not be there.
+    /// - Returns: the number of partitions of each that is there.
     /// - Throws: `KafkaError` for a wrong property, `CancellationError` when the role is told to stop first. All other
     ///   errors are logged, and the wait goes on.
     @discardableResult
-    package func waitForTopics(_ topics: [String]) async throws -> [Int] {
+    package func waitForTopics(_ topics: [String], others: [String] = []) async throws -> [String: Int] {
         var failures = 0
         while true {
             do {
@@ -31,7 +32,13 @@ package struct KafkaReadiness {
                     let properties = settings.adminProperties(clientID: "belfry")
                     let admin = try KafkaAdmin(properties: properties, named: "check at start", logger: logger)
                     defer { admin.close() }
-                    return try Self.partitionCounts(of: topics, admin, timeoutMilliseconds: timeout)
+                    var counts: [String: Int] = [:]
+                    for topic in topics {
+                        counts[topic] = try admin.partitionCount(of: topic, timeoutMilliseconds: timeout)
+                    }
+                    guard !others.isEmpty else { return counts }
+                    let all = try admin.partitionCounts(timeoutMilliseconds: timeout)
+                    return counts.merging(all.filter { others.contains($0.key) }) { first, _ in first }
                 }
             } catch let error as KafkaError {
                 if error.isConfiguration { throw error }
@@ -53,17 +60,5 @@ package struct KafkaReadiness {
     /// within three seconds what it waits for; then long enough for brokers that are slow.
     package static func timeoutMilliseconds(failures: Int) -> Int32 {
         failures == 0 ? 2_000 : 5_000
-    }
-
-    private static func partitionCounts(
-        of topics: [String],
-        _ admin: KafkaAdmin,
-        timeoutMilliseconds: Int32
-    ) throws(KafkaError) -> [Int] {
-        var counts: [Int] = []
-        for topic in topics {
-            counts.append(try admin.partitionCount(of: topic, timeoutMilliseconds: timeoutMilliseconds))
-        }
-        return counts
     }
 }

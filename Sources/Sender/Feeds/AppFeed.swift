@@ -245,7 +245,12 @@ final class AppFeed {
         guard !isOver, let offset = ledger.frontier.offset(of: record) else { return nil }
         let key =
             requestKeys[record]
-            ?? RequestFingerprint.key(partition: partition.place.partition, offset: offset, position: position)
+            ?? RequestFingerprint.key(
+                partition: partition.place.partition,
+                offset: offset,
+                position: position,
+                in: partition.lane
+            )
         return BadgeMark(RequestFingerprint(token: token, key: key), claimedAt: partition.claimedAt)
     }
 

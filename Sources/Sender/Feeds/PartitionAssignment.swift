@@ -1,5 +1,6 @@
 import KafkaClient
 import PipelineCore
+import RequestLanes
 import RequestRules
 
 /// One assignment of one partition of push.requests: its live reader, and the progress of each topic.
@@ -13,6 +14,8 @@ final class PartitionAssignment {
     }
 
     let place: KafkaTopicPartition
+    /// The lane of its Kafka topic.
+    let lane: RequestLane
     /// The time at which the shard got the partition, UNIX milliseconds.
     let claimedAt: Int64
     /// The key of its topics' hashes.
@@ -75,6 +78,7 @@ final class PartitionAssignment {
     ///   - nearBytes: most bytes that the live reader reads of the stretch before `doneBelow`.
     init(
         place: KafkaTopicPartition,
+        lane: RequestLane = .normal,
         claimedAt: Int64 = 0,
         salt: AppSalt = .none,
         doneBelow: Int64,
@@ -86,6 +90,7 @@ final class PartitionAssignment {
         nearBytes: Int = ShardLimits.nearBytes
     ) {
         self.place = place
+        self.lane = lane
         self.claimedAt = claimedAt
         self.salt = salt
         self.doneBelow = max(0, doneBelow)

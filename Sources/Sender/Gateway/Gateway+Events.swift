@@ -10,7 +10,12 @@ extension Gateway: TransportStage {
     func mayConnect(_ topic: Topic, _ purpose: ConnectionBudget.Purpose, now: MonotonicTime) -> MonotonicTime? {
         // The attempt would fail, at the cost of the budget.
         guard topic.flow.hasCertificate else { return now + ShardLimits.retryInterval }
-        return settings.connectionBudget.takeConnection(topic: topic.budgetNumber, purpose: purpose, now: now)
+        return settings.connectionBudget.takeConnection(
+            topic: topic.budgetNumber,
+            lane: settings.lane,
+            purpose: purpose,
+            now: now
+        )
     }
 
     func handle(_ event: TransportEvent, of topic: Topic) {

@@ -28,6 +28,7 @@ final class EarlierLife {
 
     /// The numbers of partitions of the Kafka topics that are asked about; 0: they are not asked about.
     struct PartitionCounts {
+        /// Of the lane's.
         var requests: Int32 = 0
         var outcomes: Int32 = 0
     }
@@ -115,6 +116,7 @@ final class EarlierLife {
                 readMarks(logs.keys.sorted()) { [settings] marks in
                     let decisions = logs.map { place, log in
                         let decision = FirstStart.decide(
+                            lane: settings.lane,
                             low: log.low,
                             high: log.high,
                             mark: marks[place] ?? .unknown,

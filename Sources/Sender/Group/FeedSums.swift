@@ -41,7 +41,9 @@ struct FeedSums {
             }
         }
         for (account, cursor) in lowest {
-            sums[account, default: Sum()].cursors.append(.init(partition: partition.number, offset: cursor))
+            sums[account, default: Sum()].cursors.append(
+                .init(lane: partition.lane, partition: partition.number, offset: cursor)
+            )
             sums[account, default: Sum()].lagRecords += end.map { max(0, $0 - cursor) } ?? 0
         }
     }

@@ -231,6 +231,7 @@ final class Group {
     ) {
         let partition = PartitionAssignment(
             place: place,
+            lane: settings.lane,
             claimedAt: settings.unixMilliseconds(),
             salt: salt(under: metadata),
             doneBelow: offset,

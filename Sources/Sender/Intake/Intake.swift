@@ -2,6 +2,7 @@ import APNsProtocol
 import KafkaClient
 import PipelineCore
 import PushSchemas
+import RequestLanes
 import RequestRules
 
 /// Second stage: turns admitted records into batches of validated notifications, or into dead letters with coordinates.
@@ -9,7 +10,8 @@ import RequestRules
 /// Bad input disturbs nothing else. Bound to the shard's event loop.
 final class Intake {
     let outcomes: Outcomes
-    /// Name of push.requests, UTF-8.
+    private let lane: RequestLane
+    /// Name of the lane's Kafka topic, UTF-8.
     private let requestsTopic: [UInt8]
     private let remembersRequests: Bool
     private let unixMilliseconds: () -> Int64
@@ -36,11 +38,13 @@ final class Intake {
 
     init(
         outcomes: Outcomes,
+        lane: RequestLane,
         requestsTopic: String,
         remembersRequests: Bool,
         unixMilliseconds: @escaping () -> Int64
     ) {
         self.outcomes = outcomes
+        self.lane = lane
         self.requestsTopic = Array(requestsTopic.utf8)
         self.remembersRequests = remembersRequests
         self.unixMilliseconds = unixMilliseconds
@@ -189,7 +193,7 @@ final class Intake {
         if !request.coalescingKey.isEmpty {
             hasCoalescing = true
             row.coalescing = (
-                RequestFingerprint.key(coalescingKey: request.coalescingKey),
+                RequestFingerprint.key(coalescingKey: request.coalescingKey, in: lane),
                 Coalescer.Stamp(
                     milliseconds: max(0, admitted.message.timestampMilliseconds ?? 0),
                     offset: admitted.message.offset,

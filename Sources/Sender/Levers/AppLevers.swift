@@ -1,7 +1,8 @@
 import Logging
 import PipelineCore
+import RequestLanes
 
-/// Applies the levers of push.controls to the topics of the shard.
+/// Applies the levers of push.controls that hold in the shard's lane to its topics.
 ///
 /// A topic that is paused sends nothing and lags; one with a pace is fed by it; requests that are discarded end as
 /// `aborted` where they are fed. Notifications that a new lever concerns and that have no connection yet are taken back
@@ -37,10 +38,10 @@ final class AppLevers {
     /// Takes new levers. When it returns, nothing more of a paused topic, or of a discarded request, goes to a
     /// connection.
     func use(_ new: AppControls, now: MonotonicTime) {
-        controls.all = new
+        controls.use(new)
         for account in group.directory.accounts {
             guard let topic = account.topic else { continue }
-            let control = new[topic.name]
+            let control = controls[topic.name]
             guard control != topic.control else { continue }
             let former = topic.control
             topic.control = control
@@ -110,13 +111,19 @@ final class AppLevers {
     }
 }
 
-/// The levers that hold in a shard, for topics to come.
+/// The levers that hold in a shard: those of its lane. Also for topics to come.
 final class ShardControls {
-    var all: AppControls
+    private var all: AppControls
+    private let lane: RequestLane
 
-    init(_ all: AppControls) {
+    init(_ all: AppControls, in lane: RequestLane) {
         self.all = all
+        self.lane = lane
     }
+
+    func use(_ new: AppControls) { all = new }
+
+    subscript(name: AppControls.Name) -> AppControl { all.control(of: name, in: lane) }
 }
 
 extension Topic {

@@ -1,5 +1,6 @@
 import BelfrySupport
 import PipelineCore
+import RequestLanes
 
 /// The state of a shard at one moment, for metrics and readiness.
 package struct ShardReport: Sendable, Equatable {
@@ -13,8 +14,9 @@ package struct ShardReport: Sendable, Equatable {
         case undecided
     }
 
-    /// One assigned partition of push.requests.
+    /// One assigned partition of a lane.
     struct Partition: Sendable, Equatable {
+        var lane = RequestLane.normal
         var number: Int32
         /// Offsets between the lowest cursor and the end of the partition; nil before the first fetch.
         var lagRecords: Int64?
@@ -60,6 +62,7 @@ package struct ShardReport: Sendable, Equatable {
         var control = AppControl()
     }
 
+    var lane = RequestLane.normal
     var counters: WorkerCounters
     var partitions: [Partition]
     var topics: [Topic]
@@ -98,6 +101,7 @@ package struct ShardReport: Sendable, Equatable {
             lacking.contains { $0.standsFor == .noCommit }
             ? "it was read before: use belfry offsets set, or choose worker.start"
             : "Redis has not told yet whether it was read before"
-        return Readiness.Obstacle(.kafka, "shard \(number): the group has no commit of partition \(names); \(remedy)")
+        let place = lane == .normal ? "partition" : "the \(lane) lane's partition"
+        return Readiness.Obstacle(.kafka, "shard \(number): the group has no commit of \(place) \(names); \(remedy)")
     }
 }

@@ -2,6 +2,7 @@ import APNsProtocol
 import BelfrySupport
 import PipelineCore
 import PushSchemas
+import RequestLanes
 
 /// The metrics of a worker. Dashboards and alerts rely on the names.
 enum WorkerMetrics {
@@ -12,7 +13,7 @@ enum WorkerMetrics {
     private static let progress: [Metric<WorkerReport>] = [
         .gauge(
             "belfry_lag_records",
-            "Records not behind the commit frontier, per partition.",
+            "Records not behind the commit frontier, per lane and partition.",
             .eachPartitionByNumber { $0.lagRecords.map(Int.init) }
         ),
         .gauge(
@@ -22,8 +23,8 @@ enum WorkerMetrics {
         ),
         .gauge(
             "belfry_oldest_record_timestamp_seconds",
-            "When the oldest record with a notification without an outcome was published, UNIX time.",
-            .number { $0.oldestPublishedAt.map { Double($0) / 1000 } }
+            "When the oldest record of a lane with a notification without an outcome was published, UNIX time.",
+            lowest: .eachLane(.number { shard in shard.oldestPublishedAt.map { Double($0) / 1000 } })
         ),
         .gauge(
             "belfry_requests_retention_seconds",
@@ -57,10 +58,14 @@ enum WorkerMetrics {
         ),
         .gauge(
             "belfry_waiting_records",
-            "Offsets still to be read for apps that work, per partition.",
+            "Offsets still to be read for apps that work, per lane and partition.",
             .eachPartitionByNumber { Int($0.waitingRecords) }
         ),
-        .gauge("belfry_assigned_partitions", "Partitions this process owns.", .eachShard(\.partitions.count)),
+        .gauge(
+            "belfry_assigned_partitions",
+            "Partitions this process owns, per lane.",
+            .eachLane(.count(\.partitions.count))
+        ),
     ]
 
     private static let topics: [Metric<WorkerReport>] = [
@@ -100,7 +105,7 @@ enum WorkerMetrics {
     private static let cursors: [Metric<WorkerReport>] = [
         .gauge(
             "belfry_topics_behind",
-            "Apps fed again from their own cursors, per partition.",
+            "Apps fed again from their own cursors, per lane and partition.",
             .eachPartitionByNumber { $0.behind > 0 ? $0.behind : nil }
         ),
         .gauge(
@@ -330,6 +335,8 @@ enum WorkerMetrics {
 }
 
 extension [MetricFamily.Label] {
+    fileprivate static func lane(_ lane: RequestLane) -> Self { [.init("lane", lane.rawValue)] }
+
     /// The labels of a key that signs provider tokens; both come from the names of files.
     fileprivate static func providerKey(_ id: ProviderKeyID) -> Self {
         [.init("team", id.team), .init("key", id.key)]
@@ -347,11 +354,16 @@ extension Metric.Values where Report == WorkerReport {
         each({ $0.shards.flatMap(\.partitions) }, .count(count))
     }
 
-    /// A series for each partition.
+    /// A series for each lane that is served: its shards add up.
+    fileprivate static func eachLane(_ values: Metric<ShardReport>.Values) -> Self {
+        each(\.shards, labels: { .lane($0.lane) }, values)
+    }
+
+    /// A series for each partition of a lane.
     fileprivate static func eachPartitionByNumber(
         _ count: @escaping @Sendable (ShardReport.Partition) -> Int?
     ) -> Self {
-        each({ $0.shards.flatMap(\.partitions) }, labels: { .partition($0.number) }, .count(count))
+        each({ $0.shards.flatMap(\.partitions) }, labels: { .lane($0.lane) + .partition($0.number) }, .count(count))
     }
 
     /// Series for each topic that needs a look: those of several shards add up.
@@ -369,12 +381,14 @@ extension Metric.Values where Report == WorkerReport {
         each({ $0.shards.flatMap(\.connections) }, labels: { [.init("environment", $0.environment)] }, values)
     }
 
-    /// Series for each transport and class of topics with notifications: those of several shards add up.
+    /// Series for each lane, transport and class of topics with notifications: those of several shards add up.
     fileprivate static func eachWay(_ values: Metric<DeliveryTimes.Series>.Values) -> Self {
-        each(
-            { $0.shards.flatMap(\.times.series) },
-            labels: { [.init("transport", $0.transport.rawValue), .init("class", $0.topicClass.rawValue)] },
-            values
+        .eachLane(
+            .each(
+                \.times.series,
+                labels: { [.init("transport", $0.transport.rawValue), .init("class", $0.topicClass.rawValue)] },
+                values
+            )
         )
     }
 }

@@ -8,16 +8,16 @@ extension WorkerReport {
     /// - Parameters:
     ///   - rate: of records taken in.
     ///   - settings: the environments, as configured.
-    ///   - kafkaTopic: the one whose records are sent.
+    ///   - names: of the Kafka topics.
     func describe(
         _ rate: RateMeter.Rate,
         settings: [EnvironmentSettings],
-        kafkaTopic: String,
+        names: TopicNames,
         in status: inout RoleStatus
     ) {
         let now = status.now.unixSeconds
-        let partitions = shards.flatMap(\.partitions).sorted { $0.number < $1.number }
-        status.partitions = partitions.map { describePartition($0, of: kafkaTopic) }
+        let partitions = shards.flatMap(\.partitions).sorted { ($0.lane, $0.number) < ($1.lane, $1.number) }
+        status.partitions = partitions.map { describePartition($0, of: names.requests($0.lane)) }
         describeTopics(in: &status)
         status.controlsAgeSeconds = levers?.age.map { $0 / .seconds(1) }
         status.gateways = settings.map(describeGateways)
@@ -99,7 +99,7 @@ extension RoleStatus.Topic {
     fileprivate mutating func add(_ topic: ShardReport.Topic, now: Double) {
         stoppedBecause = stoppedBecause ?? topic.reason
         lagRecords += topic.lagRecords
-        cursors = (cursors + topic.cursors).sorted { $0.partition < $1.partition }
+        cursors = (cursors + topic.cursors).sorted { ($0.partition, $0.lane ?? "") < ($1.partition, $1.lane ?? "") }
         if let publishedAt = topic.cursorPublishedAt {
             cursorAgeSeconds = max(cursorAgeSeconds ?? 0, now - Double(publishedAt) / 1000)
         }
@@ -107,7 +107,8 @@ extension RoleStatus.Topic {
             oldestUnconfirmedSeconds = max(oldestUnconfirmedSeconds ?? 0, oldest / .seconds(1))
         }
         isPaused = isPaused || topic.control.isPaused
-        pace = topic.control.notificationsPerSecond.map { Int($0) } ?? pace
+        // Each lane has its own; the highest tells most.
+        pace = [pace, topic.control.notificationsPerSecond.map { Int($0) }].compactMap(\.self).max()
         discardsBefore =
             topic.control.discard.map { .init(unixSeconds: Double($0.publishedBefore) / 1000) } ?? discardsBefore
         inFlight += topic.inFlight

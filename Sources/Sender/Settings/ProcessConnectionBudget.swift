@@ -1,8 +1,9 @@
 import PipelineCore
+import RequestLanes
 import Synchronization
 
-/// The budget of new connections of the whole process. Shared under a lock, which costs nothing, because connecting is
-/// rare.
+/// The budget of new connections of the whole process, for all lanes. Shared under a lock, which costs nothing, because
+/// connecting is rare.
 final class ProcessConnectionBudget: Sendable {
     private let budget: Mutex<ConnectionBudget>
 
@@ -18,8 +19,15 @@ final class ProcessConnectionBudget: Sendable {
 
     /// Takes one connection; nil if it was granted, else the time to ask again. From any thread.
     ///
-    /// - Parameter topic: the topic's number, the same in every shard.
-    func takeConnection(topic: UInt64, purpose: ConnectionBudget.Purpose, now: MonotonicTime) -> MonotonicTime? {
-        budget.withLock { $0.takeConnection(topic: topic, purpose: purpose, now: now) }
+    /// - Parameters:
+    ///   - topic: the topic's number, the same in every shard.
+    ///   - lane: the lane of the shard that asks.
+    func takeConnection(
+        topic: UInt64,
+        lane: RequestLane,
+        purpose: ConnectionBudget.Purpose,
+        now: MonotonicTime
+    ) -> MonotonicTime? {
+        budget.withLock { $0.takeConnection(topic: topic, lane: lane, purpose: purpose, now: now) }
     }
 }

@@ -3,6 +3,7 @@ import NIOCore
 import PipelineCore
 import PushSchemas
 import PushTopics
+import RequestLanes
 import RequestRules
 import TokenState
 
@@ -10,8 +11,13 @@ import TokenState
 ///
 /// Some may change while the shard runs, see ``changed(to:)``; the others are those of the start.
 struct ShardSettings: Sendable {
+    /// The lane that the shard serves.
+    private(set) var lane = RequestLane.normal
+    /// The lanes that the process serves.
+    private(set) var lanes = [RequestLane.normal]
+    /// The requests are those of the shard's lane.
     var names: TopicNames
-    /// The consumer group of all workers.
+    /// The consumer group of the lane in all workers.
     var group: String
     var firstStart: FirstStartPolicy
     /// Environments by name.
@@ -55,6 +61,7 @@ struct ShardSettings: Sendable {
     /// 64 uniformly random bits.
     var randomBits: @Sendable () -> UInt64
 
+    /// As the shard's lane has it.
     private(set) var configuration: BelfryConfiguration
 
     /// Makes the settings, with time and randomness as arguments.
@@ -85,6 +92,23 @@ struct ShardSettings: Sendable {
         metadataBytes = configuration.kafka.commitMetadataBytes
     }
 
+    // MARK: Lanes
+
+    /// The settings of the shards of a lane. They share the health of topics and the budget of connections with all
+    /// other shards of the process.
+    ///
+    /// - Parameter lanes: those that the process serves.
+    func serving(_ lane: RequestLane, among lanes: [RequestLane]) -> ShardSettings {
+        var settings = self
+        settings.lane = lane
+        settings.lanes = lanes
+        settings.names.requests = names.requests(lane)
+        settings.group = GroupNames(configuration).worker(lane)
+        settings.configuration = configuration.narrowed(to: lane, among: lanes)
+        settings.commitPatience = settings.configuration.worker.commitPatience
+        return settings
+    }
+
     // MARK: Settings that may change
 
     var maxUncommitted: Int { configuration.worker.maxUncommitted }
@@ -103,7 +127,7 @@ struct ShardSettings: Sendable {
     /// - Parameter other: differs from the present configuration in such keys only, see `ConfigurationKeys`.
     func changed(to other: BelfryConfiguration) -> ShardSettings {
         var settings = self
-        settings.configuration = other
+        settings.configuration = other.narrowed(to: lane, among: lanes)
         return settings
     }
 

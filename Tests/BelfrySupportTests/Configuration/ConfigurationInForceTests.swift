@@ -56,7 +56,7 @@ import Testing
     private static let values = [
         "2", "3", "40", "400", "70000", "20000000", "2s", "3s", "2m", "2h", "3h", "0.25", "false", "true", "http2",
         "binary",
-        "presume", "refuse", "warn", "send", "all", "debug", "1.3", "end", "other", "b:5", "redis://s",
+        "presume", "refuse", "warn", "send", "all", "debug", "1.3", "end", "other", "bulk", "b:5", "redis://s",
         "http://p:2",
     ]
 

@@ -2,6 +2,7 @@ import Foundation
 import KafkaClient
 import PushSchemas
 import PushTopics
+import RequestLanes
 import Testing
 
 @testable import BelfrySupport
@@ -76,6 +77,25 @@ import Testing
                 "replayed-from": "push.dead-letters[2]@17", "replayed-source": "push.requests[5]@3",
             ]
         )
+    }
+
+    @Test(
+        "A request comes back into the lane that it came from, and is shown as a request",
+        arguments: RequestLane.allCases
+    )
+    func lanes(lane: RequestLane) throws {
+        for prefix in ["", "x."] {
+            let names = TopicNames(prefix: prefix)
+            let value: [UInt8] = try PushSendRequest.with { $0.payloadJson = "{}" }.serializedBytes()
+            let letter = letter("environment-unknown", value: value, source: names.requests(lane))
+            #expect(try ReplayedRecord(letter, names).topic == names.requests(lane))
+            #expect(DeadLetterLine(letter: letter, names: names).whole.text.contains(#"\"payloadJson\":\"{}\""#))
+            // Of another installation, and of a lane that there is not.
+            for source in ["y.\(names.requests(lane))", "\(names.requests(lane)).slow"] {
+                let foreign = self.letter("environment-unknown", value: value, source: source)
+                #expect(throws: ToolError.self) { try ReplayedRecord(foreign, names) }
+            }
+        }
     }
 
     @Test("Of a request of which some tokens were at fault only those come back")
@@ -211,6 +231,41 @@ import Testing
             }
         }
         #expect(told.last == "waiting for the brokers at \(settings.brokers)")
+    }
+
+    @Test("A letter of a lane whose Kafka topic is gone is told of before anything is published")
+    func missingLane() throws {
+        let topics = ["push.dead-letters", "push.requests"].map { (name: $0, partitions: 1) }
+        let broker = try EmbeddedBroker(topics: topics)
+        defer { broker.close() }
+        var settings = KafkaSettings()
+        settings.brokers = broker.bootstrapServers
+        let producer = try KafkaProducer(properties: settings.producerProperties(clientID: "test"))
+        for source in ["push.requests", "push.requests.bulk"] {
+            let headers = ["reason": "payload-invalid", "source-topic": source]
+            try producer.produce(
+                topic: "push.dead-letters",
+                key: Array(news.utf8),
+                value: [1],
+                headers: headers.map { ($0.key, Array($0.value.utf8)) }
+            )
+        }
+        try producer.flush(timeoutMilliseconds: 10_000)
+        producer.close()
+        let replay = try DeadLetterReplay(settings, DeadLetterReplay.Order())
+        defer { replay.close() }
+        #expect(try replay.plan().replayable == 2)
+        #expect {
+            try replay.run()
+        } throws: { error in
+            "\(error)".contains("push.requests.bulk") && "\(error)".contains("belfry topics create")
+        }
+        let log = try DeadLetterReader(settings, topic: "push.requests")
+        defer { log.close() }
+        try log.readAll { _ in
+            Issue.record("published")
+            return true
+        }
     }
 
     @Test("Letters are listed, shown, and published again once, also when the command is given again")

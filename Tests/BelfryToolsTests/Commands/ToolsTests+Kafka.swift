@@ -86,6 +86,28 @@ struct ToolBrokerTests {
         }
     }
 
+    @Test("A lane without a Kafka topic is named, with the command that creates it, and nothing is published")
+    func missingLane() throws {
+        let broker = try EmbeddedBroker(topics: [(name: "push.requests", partitions: 1)])
+        defer { broker.close() }
+        var settings = KafkaSettings()
+        settings.brokers = broker.bootstrapServers
+        var order = PublishOrder(
+            bundleID: "a.b",
+            tokens: .listed([String(repeating: "00", count: 32)]),
+            content: .payload(Array(#"{"aps":{}}"#.utf8)),
+            requestID: "r"
+        )
+        order.lane = .bulk
+        #expect {
+            try Publisher.publish(order, through: settings)
+        } throws: { error in
+            guard case ToolError.kafka(let words) = error else { return false }
+            return words.contains("push.requests.bulk") && words.hasSuffix("; belfry topics create makes it")
+        }
+        #expect(try contents(of: "push.requests", brokers: settings.brokers).isEmpty)
+    }
+
     @Test("A property that the client does not know is wrong configuration")
     func unknownProperty() throws {
         try withBroker { settings in
@@ -104,7 +126,7 @@ struct ToolBrokerTests {
     func topicsExist() throws {
         try withBroker { settings in
             let report = try TopicSetup.create(TopicLayout(partitions: 2), replication: -1, through: settings)
-            #expect(report.topics.count == 7)
+            #expect(report.topics.count == 9)
             #expect(report.topics.allSatisfy { !$0.isNew && $0.partitions == ($0.name == "push.controls" ? 1 : 2) })
             #expect {
                 try TopicSetup.create(TopicLayout(partitions: 3), replication: -1, through: settings)

@@ -63,7 +63,7 @@ import Testing
         try expect(
             "memory of a worker",
             "\(Figures.filterBytesPerDeadToken) bytes × dead",
-            "\(Figures.otherMemoryBytes >> 20) MiB"
+            "\(Figures.otherMemoryBytes >> 20) MiB × lanes"
         )
         try expect(
             "partitions of `push.requests`",
@@ -120,6 +120,7 @@ import Testing
             "--payload-bytes N": "\(demand.payloadBytes)", "--round-trip-ms N": "\(demand.roundTripMilliseconds)",
             "--shards N": "\(demand.shards)", "--replication N": "\(demand.replication)",
             "--retention-hours N": "\(demand.retentionHours)",
+            "--lanes LANE,…": "`\(demand.lanes.sorted().map(\.rawValue).joined(separator: ","))`",
         ]
         for (option, value) in defaults {
             #expect(rows.contains { $0[0] == "`\(option)`" && $0[1] == value }, "\(option): \(value)")

@@ -87,8 +87,9 @@ import Yams
         let worker = try BelfryConfiguration.load(yaml: text, file: path, directory: nil, variables: [:]).worker
         let limit = try #require(try services()["worker"]?["mem_limit"] as? String)
         let mebibytes = try #require(limit.hasSuffix("m") ? Int(limit.dropLast()) : nil)
-        // Threads, buffers of the Kafka clients and the like come beside what the configuration bounds.
-        let needed = worker.shards * worker.shardMemoryBytes + worker.filterMemoryBytes + (256 << 20)
+        // Threads, buffers of the Kafka clients and the like of each lane come beside what the configuration bounds.
+        let other = worker.lanes.count * (256 << 20)
+        let needed = worker.shards * worker.shardMemoryBytes + worker.filterMemoryBytes + other
         #expect(mebibytes << 20 >= needed)
     }
 

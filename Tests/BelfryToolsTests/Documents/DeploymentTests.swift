@@ -9,7 +9,8 @@ import Yams
 @Suite struct DeploymentTests {
     private typealias Object = [String: Any]
 
-    /// Threads, buffers of the Kafka clients and the like, beside the memory that a worker's configuration bounds.
+    /// Threads, buffers of the Kafka clients and the like in each lane, beside the memory that a worker's configuration
+    /// bounds, of which the lanes have shares.
     private static let otherMemoryBytes = 256 << 20
 
     /// Files of values of the chart that hold a configuration.
@@ -82,7 +83,8 @@ import Yams
         let limit: String = try value(values("values"), "roles", "worker", "resources", "limits", "memory")
         let mebibytes = try #require(limit.hasSuffix("Mi") ? Int(limit.dropLast(2)) : nil)
         let worker = try configuration(variant).worker
-        let needed = worker.shards * worker.shardMemoryBytes + worker.filterMemoryBytes + Self.otherMemoryBytes
+        let other = worker.lanes.count * Self.otherMemoryBytes
+        let needed = worker.shards * worker.shardMemoryBytes + worker.filterMemoryBytes + other
         #expect(mebibytes << 20 >= needed)
         #expect(try unit("belfry@worker.service.d/role.conf")["MemoryMax"] == "\(mebibytes)M")
     }
@@ -108,6 +110,13 @@ import Yams
         #expect(try Repository.text(of: "Deploy/helm/values.yaml").contains("\n  tag: \(version)\n"))
         let chart = try #require(Yams.load(yaml: Repository.text(of: "Deploy/helm/Chart.yaml")) as? Object)
         #expect(chart["version"] as? String == version && chart["appVersion"] as? String == version)
+    }
+
+    @Test("A worker's unit lets it lower the priority of its threads, which the units of all roles forbid")
+    func priorities() throws {
+        let common = try Repository.text(of: "Deploy/systemd/belfry@.service")
+        #expect(common.contains("\nSystemCallFilter=~@privileged @resources\n"))
+        #expect(try unit("belfry@worker.service.d/role.conf")["SystemCallFilter"] == "setpriority")
     }
 
     @Test("A unit starts again after a failure, and not with a configuration that is wrong")

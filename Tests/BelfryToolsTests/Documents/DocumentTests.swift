@@ -132,10 +132,11 @@ import Testing
     func rights() throws {
         let rows = try Document(path: "Deploy/OPERATE.md").rows(ofTablesOf: "principal")
         let named = Set(rows.flatMap(Document.pieces))
-        let names = Set(Mirror(reflecting: TopicNames()).children.compactMap { $0.value as? String })
-        #expect(names.count >= 6 && names.contains(TopicNames().deadLetters))
+        let names = Set(TopicLayout(partitions: 1).topics.map(\.name))
+        #expect(names.count >= 9 && names.contains(TopicNames().deadLetters))
         #expect(names.subtracting(named).sorted() == [], "of the contract, but without a right")
         #expect(named.filter { $0.hasPrefix("push.") }.subtracting(names).sorted() == [], "no topic of the contract")
+        for group in GroupNames(BelfryConfiguration()).all { #expect(named.contains(group), "\(group)") }
         for command in ["list", "show", "explain", "replay"] {
             #expect(named.contains("belfry dead-letters \(command)"))
         }

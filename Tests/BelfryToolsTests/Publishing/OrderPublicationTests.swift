@@ -4,6 +4,7 @@ import Foundation
 import KafkaClient
 import PushSchemas
 import PushTopics
+import RequestLanes
 import SwiftProtobuf
 import TestSupport
 import Testing
@@ -60,7 +61,7 @@ import Testing
         }
     }
 
-    @Test("A checkpoint of another file, another order, or that is none is refused, and stays")
+    @Test("A checkpoint of another file, another order or lane, or that is none is refused, and stays")
     func foreignCheckpoints() throws {
         try withFile(tokens: 3) { path, _, settings in
             let checkpoint = path + ".checkpoint"
@@ -88,6 +89,7 @@ import Testing
             let otherOrder = "C: is the checkpoint of a publication with another payload, other options or brokers"
             #expect(refusal { $0.order.content = .payload(Array(#"{"aps":{"badge":1}}"#.utf8)) }.hasPrefix(otherOrder))
             #expect(refusal { $0.typed = "30s" }.hasPrefix(otherOrder))
+            #expect(refusal { $0.order.lane = .bulk }.hasPrefix("\(otherOrder), or into another lane, which was "))
             try (lines + lines).write(to: URL(fileURLWithPath: path))
             #expect(refusal().hasPrefix("C: is the checkpoint of another file of tokens"))
             #expect(try PublishCheckpoint.read(checkpoint, of: source) == begun)
@@ -145,6 +147,23 @@ import Testing
         }
     }
 
+    @Test("A dry run names the lane's Kafka topic, also one that is missing, with the command that makes it")
+    func forecastOfLanes() throws {
+        try withFile(tokens: 3) { path, _, settings in
+            var publication = OrderPublication(order(.file(path, .lines), requestID: "r"))
+            publication.order.lane = .urgent
+            let forecast = try publication.forecast(through: settings)
+            #expect(forecast.topic == "push.requests.urgent" && forecast.partitions.reduce(0, +) == 3)
+            #expect(forecast.text.hasPrefix("dry run: 3 tokens in 1 record, "))
+            #expect(forecast.text.contains(" for push.requests.urgent; nothing was published"))
+            var elsewhere = settings
+            elsewhere.prefix = "x."
+            let missing = try publication.forecast(through: elsewhere)
+            let reason = try #require(missing.partitionsUnknown)
+            #expect(reason.contains("x.push.requests.urgent") && reason.contains("belfry topics create"))
+        }
+    }
+
     @Test("A dry run tells all mistakes, in the order and in the lines, and counts what is good of these")
     func forecastOfMistakes() throws {
         try withFile(tokens: 3, extra: "zz\n") { path, _, settings in
@@ -180,24 +199,39 @@ import Testing
         }
     }
 
-    @Test("Outcomes from before, and of others, are not waited for; each token of the publication is, once")
-    func wait() throws {
+    @Test(
+        "Outcomes from before, and of others, are not waited for; each token of the publication is, once",
+        arguments: RequestLane.allCases
+    )
+    func wait(lane: RequestLane) throws {
         try withFile(tokens: 1200) { path, _, settings in
             try tell([outcome(0, 0, 0, "r")], settings)
             var publication = OrderPublication(order(.file(path, .lines), requestID: "r"))
+            publication.order.lane = lane
             publication.awaitsOutcomes = true
-            let wait = try #require(try publication.run(through: settings).wait)
+            let completion = try publication.run(through: settings)
+            let topic = completion.report.topic
+            #expect(topic == TopicNames().requests(lane))
+            let wait = try #require(completion.wait)
             defer { wait.close() }
             #expect(wait.wait(isStopped: { true }).missing == 1200)
-            let records = try published(settings)
+            let records = try published(settings, in: topic)
             #expect(records.count == 3)
             var outcomes: [PushOutcome] = []
             for record in records {
-                outcomes += record.tokens.indices.map { outcome(record.partition, record.offset, $0, "r") }
+                outcomes += record.tokens.indices.map { outcome(record.partition, record.offset, $0, "r", of: topic) }
+            }
+            // The places are the same in other lanes.
+            let others = outcomes.map { own in
+                PushOutcome.with {
+                    $0 = own
+                    $0.sourceTopic = "other.\(topic)"
+                }
             }
             outcomes[17].kind = .rejected
             outcomes[17].status = 8
-            try tell([outcome(0, 999, 0, "r")] + outcomes + outcomes.prefix(100), settings)
+            let early = [outcome(0, 999, 0, "r", of: topic)] + others
+            try tell(early + outcomes + outcomes.prefix(100), settings)
             var progress: [Int] = []
             let result = wait.wait(
                 isStopped: { false },
@@ -222,9 +256,9 @@ import Testing
         var bytes: Int
     }
 
-    private func published(_ settings: KafkaSettings) throws -> [Published] {
+    private func published(_ settings: KafkaSettings, in topic: String = "push.requests") throws -> [Published] {
         var found: [Published] = []
-        for batch in try contents(of: "push.requests", brokers: settings.brokers) {
+        for batch in try contents(of: topic, brokers: settings.brokers) {
             for index in 0..<batch.count {
                 let message = batch[index]
                 let view = try SendRequestView(decoding: message.value, as: .protobuf)
@@ -242,9 +276,15 @@ import Testing
         return found
     }
 
-    private func outcome(_ partition: Int32, _ offset: Int64, _ index: Int, _ requestID: String) -> PushOutcome {
+    private func outcome(
+        _ partition: Int32,
+        _ offset: Int64,
+        _ index: Int,
+        _ requestID: String,
+        of topic: String = "push.requests"
+    ) -> PushOutcome {
         .with {
-            $0.sourceTopic = "push.requests"
+            $0.sourceTopic = topic
             $0.sourcePartition = partition
             $0.sourceOffset = offset
             $0.tokenIndex = UInt32(index)

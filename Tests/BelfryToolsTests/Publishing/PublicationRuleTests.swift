@@ -1,6 +1,7 @@
 import BelfryProducer
 import BelfrySupport
 import PushSchemas
+import RequestLanes
 import TestSupport
 import Testing
 
@@ -128,25 +129,27 @@ import Testing
         #expect(forecast.json.contains(#""partitions_unknown":"broker x unreachable""#))
     }
 
-    @Test("Payload, options, brokers and what was typed make another order; the order of the brokers does not")
+    @Test("Payload, options, lane, brokers and what was typed make another order; the order of the brokers does not")
     func orderText() {
         let template = RequestBatcher.Template(bundleID: "a.b", requestID: "r", content: .payload(Array("{}".utf8)))
         func text(
             _ typed: String = "",
             _ brokers: String = "h1:1,h2:2",
             _ format: TokenFormat = .lines,
+            in lane: RequestLane = .normal,
             _ change: (inout RequestBatcher.Template) -> Void = { _ in }
         ) -> String {
             var changed = template
             change(&changed)
-            return PublishCheckpoint.text(of: changed, format, fixed: typed, brokers: brokers)
+            return PublishCheckpoint.text(of: changed, format, in: lane, fixed: typed, brokers: brokers)
         }
         let same = text()
         #expect(text("", "h2:2, h1:1") == same)
         #expect(text { $0.requestID = "other" } == same)
         #expect(text { $0.expiration = 7 } == same)
+        #expect(!same.contains("lane"), "a checkpoint of a version without lanes goes on")
         for other in [
-            text("30s"), text("", "h1:1"), text("", "h1:1,h2:2", .packed),
+            text("30s"), text("", "h1:1"), text("", "h1:1,h2:2", .packed), text(in: .urgent), text(in: .bulk),
             text { $0.content = .payload(Array("[]".utf8)) }, text { $0.content = .notification(PushNotification()) },
             text { $0.bundleID = "c" }, text { $0.spread = 2 }, text { $0.priority = 5 }, text { $0.report = .all },
             text { $0.collapseID = "c" }, text { $0.environment = "e" }, text { $0.pushType = "alert" },

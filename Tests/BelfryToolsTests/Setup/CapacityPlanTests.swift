@@ -61,6 +61,22 @@ import Testing
         #expect(all.workerMemoryBytes == 2 * settings.shardMemoryBytes + settings.filterMemoryBytes + rest)
     }
 
+    @Test("Each lane has shards, connections and Kafka clients of its own, and shares cores and the shards' memory")
+    func lanes() throws {
+        let one = try plan()
+        let all = try plan { $0.lanes = [.urgent, .normal, .bulk] }
+        #expect(one.shardsPerWorker == 2 && all.shardsPerWorker == 6)
+        #expect(all.cores == one.cores && all.workers == one.workers && all.partitions == one.partitions)
+        #expect(all.mostConnectionsPerWorker == 3 * one.mostConnectionsPerWorker && all.connections == one.connections)
+        #expect(all.workerMemoryBytes == one.workerMemoryBytes + 2 * MeasuredFigures.otherMemoryBytes)
+        #expect(all.workerRate == one.workerRate && all.kedaThreshold == one.kedaThreshold)
+        #expect(all.text.contains(" 6  lanes: urgent, normal, bulk; each a thread"))
+        #expect(all.text.contains("of each of push.requests.urgent, push.requests, push.requests.bulk; 12 workers"))
+        #expect(one.text.contains(" 2  lanes: normal; ") && one.text.contains(" 24  of push.requests; 12 workers"))
+        #expect(try plan { $0.lanes = [.bulk] }.text.contains("  of push.requests.bulk; 12 workers at most have work"))
+        #expect(throws: ToolError.invalidInput(["--lanes: found 0; allowed: 1...3"])) { try plan { $0.lanes = [] } }
+    }
+
     @Test("Partitions are four for each shard, in twelves, and enough for what is not settled of one topic")
     func partitions() throws {
         #expect(try plan(rate: 1).partitions == 24)
@@ -242,7 +258,7 @@ import Testing
     func forms() throws {
         let plan = try plan()
         let lines = plan.text.split(separator: "\n").map(String.init)
-        #expect(lines.count == 12)
+        #expect(lines.count == 13)
         let widths = Set(lines.map { $0.matches(of: /\s\s+/).count })
         #expect(widths.allSatisfy { $0 >= 2 })
         #expect(lines[0].hasPrefix("worker processes ") && lines[0].contains(" 2  worker.shards: 2"))
@@ -251,7 +267,7 @@ import Testing
         let object = try JSONSerialization.jsonObject(with: Data(plan.json.utf8)) as? [String: Any]
         let values = try #require(object)
         #expect(values["worker_processes"] as? Int == 2 && values["partitions"] as? Int == plan.partitions)
-        #expect(values["worker_bound"] as? String == "connections" && values.count == 22)
+        #expect(values["worker_bound"] as? String == "connections" && values.count == 23)
         #expect(!plan.json.contains("\n"))
     }
 }

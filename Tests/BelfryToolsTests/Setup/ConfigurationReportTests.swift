@@ -1,4 +1,5 @@
 import PushTopics
+import RequestLanes
 import Testing
 
 @testable import BelfrySupport
@@ -162,6 +163,24 @@ import Testing
         #expect(foreign[0].found.contains("lack a.push.requests, "), "those without the prefix are not its own")
     }
 
+    @Test("A lane without a Kafka topic is a fault only where workers wait for it: the normal lane's, or all they have")
+    func lanes() {
+        var partitions = Dictionary(uniqueKeysWithValues: TopicLayout(partitions: 3).topics.map { ($0.name, 3) })
+        func findings(_ lanes: [RequestLane]) -> [ConfigurationFinding] {
+            ConfigurationTrial.kafkaFindings(KafkaSettings(), lanes: lanes, partitions: partitions)
+        }
+        #expect(findings(RequestLane.allCases)[0].found.hasSuffix("and have all of 9 Kafka topics"))
+        #expect(findings([.normal])[0].found.hasSuffix("and have all of 7 Kafka topics"))
+        partitions["push.requests.urgent"] = nil
+        #expect(findings(RequestLane.allCases).map(\.verdict) == [.good])
+        #expect(findings([.bulk]).map(\.verdict) == [.good])
+        let waiting = findings([.urgent, .bulk])
+        #expect(waiting.map(\.verdict) == [.fault] && waiting[0].found.hasSuffix("lack push.requests.urgent"))
+        partitions["push.requests"] = nil
+        #expect(findings([.bulk]).map(\.verdict) == [.good])
+        #expect(findings([.normal, .bulk]).first?.found.hasSuffix("lack push.requests") == true)
+    }
+
     @Test("A topic whose records hold for good is to be compacted, as far as the brokers tell")
     func compaction() {
         let partitions = Dictionary(uniqueKeysWithValues: TopicLayout(partitions: 3).topics.map { ($0.name, 3) })
@@ -181,17 +200,21 @@ import Testing
 
     @Test("Commits that are forgotten before the records of push.requests are deleted are told, as far as brokers tell")
     func forgottenCommits() {
-        func verdicts(_ retention: String?, _ minutes: String?) -> [String] {
+        func verdicts(_ retentions: String?..., minutes: String?) -> [String] {
             ConfigurationTrial.commitFindings(
-                requests: retention.map { ["retention.ms": $0] } ?? [:],
+                requests: retentions.map { retention in retention.map { ["retention.ms": $0] } ?? [:] },
                 broker: minutes.map { ["offsets.retention.minutes": $0] } ?? [:]
             ).map(\.found)
         }
         for (retention, minutes) in [("604800000", "10080"), (nil, "1"), ("604800000", nil)] {
-            #expect(verdicts(retention, minutes).isEmpty)
+            #expect(verdicts(retention, minutes: minutes).isEmpty)
         }
-        #expect(verdicts("604800000", "10079").count == 1)
-        #expect(verdicts("-1", "10080").first?.contains("for ever") == true)
+        #expect(verdicts("604800000", minutes: "10079").count == 1)
+        #expect(verdicts("-1", minutes: "10080").first?.contains("for ever") == true)
+        // The lane that keeps its records longest is the first that outlives its commits.
+        let several = verdicts("60000", "604800000", nil, "3600000", minutes: "10079")
+        #expect(several.count == 1 && several[0].contains("keep requests for 10080 minutes"))
+        #expect(verdicts("60000", "-1", minutes: "10080").first?.contains("for ever") == true)
     }
 
     @Test("A check tells the names of Kafka topics and groups that a prefix leads to")

@@ -47,7 +47,7 @@ struct TopicSetupTests {
     func brokersDefault() throws {
         let cluster = ScriptedCluster()
         let report = try create(in: cluster)
-        #expect(cluster.created.count == 7)
+        #expect(cluster.created.count == 9)
         #expect(cluster.created.values.allSatisfy { $0 == -1 })
         #expect(report.text.contains("push.feedback: 2 partitions, created\n"))
         #expect(!report.json.contains("replicas"))
@@ -62,7 +62,7 @@ struct TopicSetupTests {
         cluster.knowsDefault = false
         cluster.brokers = brokers
         let report = try create(in: cluster)
-        #expect(cluster.created.count == 7)
+        #expect(cluster.created.count == 9)
         #expect(cluster.created.values.allSatisfy { $0 == replicas })
         let noun = replicas == 1 ? "replica" : "replicas"
         #expect(
@@ -94,7 +94,7 @@ struct TopicSetupTests {
         let report = try create(in: cluster)
         #expect(cluster.created["push.feedback"] == nil)
         #expect(report.text.contains("push.feedback: 2 partitions, exists\n"))
-        #expect(report.topics.count { $0.chosenReplicas == 1 } == 6)
+        #expect(report.topics.count { $0.chosenReplicas == 1 } == 8)
     }
 
     @Test("Beside a topic with another number of partitions none is created: that number would hold for good")
@@ -105,6 +105,18 @@ struct TopicSetupTests {
         #expect(cluster.created.isEmpty && report.topics.map(\.name) == ["push.requests", "push.feedback"])
         let error = #expect(throws: ToolError.self) { try TopicSetup.checked(report, against: layout) }
         #expect(error.map { "\($0)".contains("push.requests exists with 48 partitions, not 2") } == true)
+    }
+
+    @Test("The Kafka topics of lanes are made beside those of an older installation, or left as they were made")
+    func lanes() throws {
+        let cluster = ScriptedCluster()
+        for topic in layout.topics { cluster.existing[topic.name] = 2 }
+        cluster.existing["push.requests.urgent"] = 5
+        cluster.existing["push.requests.bulk"] = nil
+        let report = try TopicSetup.checked(create(in: cluster), against: layout)
+        #expect(cluster.created.keys.sorted() == ["push.requests.bulk"])
+        #expect(report.text.contains("push.requests.bulk: 2 partitions, created"))
+        #expect(report.text.contains("push.requests.urgent: 5 partitions, exists"))
     }
 
     @Test("What the brokers refuse for another reason is not tried again")

@@ -1,5 +1,6 @@
 import BelfrySupport
 import PipelineCore
+import RequestLanes
 import Testing
 
 @testable import BelfryTools
@@ -32,7 +33,7 @@ struct LagReasonTests {
         hasCredential: ((String, String) -> Bool)? = { _, _ in true }
     ) -> LagReason {
         LagReasons(environments: environments, levers: levers, hasCredential: hasCredential)
-            .reason(of: .init(bundleID: Self.news, environment: environment))
+            .reason(of: .init(bundleID: Self.news, environment: environment), in: .normal)
     }
 
     @Test("A pause counts before a missing credential, that before a pace, and a discard is no reason")
@@ -44,6 +45,28 @@ struct LagReasonTests {
         #expect(reason([discard, pace], hasCredential: Self.never) == .credentialMissing(environment: "production"))
         #expect(reason([discard, pace]) == .lever(pace))
         #expect(reason([discard]) == .unknown(notLookedAt: []))
+    }
+
+    @Test("Levers are those that hold in the lane; of two paces it is the lane's own")
+    func lanes() {
+        func reason(_ levers: [LeverLine], in lane: RequestLane) -> LagReason {
+            LagReasons(environments: Self.both, levers: levers) { _, _ in true }
+                .reason(of: .init(bundleID: Self.news, environment: "production"), in: lane)
+        }
+        let pace = lever(.pace(notificationsPerSecond: 7))
+        var ofBulk = pace
+        ofBulk.lane = .bulk
+        ofBulk.setting = .pace(notificationsPerSecond: 5)
+        #expect(reason([pace, ofBulk], in: .urgent) == .unknown(notLookedAt: []))
+        #expect(reason([pace, ofBulk], in: .normal) == .lever(pace))
+        #expect(reason([pace, ofBulk], in: .bulk) == .lever(ofBulk))
+        #expect(reason([ofBulk], in: .bulk).text.hasPrefix("at most 5/s in lane bulk in production since "))
+        let pause = lever(.pause)
+        for lane in RequestLane.allCases { #expect(reason([pace, pause], in: lane) == .lever(pause)) }
+        var ofUrgent = pause
+        ofUrgent.lane = .urgent
+        #expect(reason([ofUrgent], in: .urgent) == .lever(ofUrgent))
+        #expect(reason([ofUrgent], in: .bulk) == .unknown(notLookedAt: []))
     }
 
     @Test("Levers and credentials are those of the environment that is meant; a name left out means the only one")
@@ -96,6 +119,47 @@ struct LagReasonTests {
         #expect(text(unknown, .behind, .unread)?.hasPrefix("group belfry-worker has not come to the requests") == true)
         #expect(text(unknown, .unread, .standing)?.hasPrefix("a partition with its requests stands") == true)
         #expect(text(unknown, .done) == nil && text(unknown) == nil)
+        let bulk = WaitObstacle.text(
+            bundleID: Self.news,
+            groupID: "belfry-worker.bulk",
+            lane: .bulk,
+            unknown,
+            [.unread]
+        )
+        let words = "group belfry-worker.bulk has not come to the requests yet: no worker serves lane bulk, or all are "
+        #expect(bulk?.hasPrefix(words) == true)
+    }
+
+    @Test("A wait looks at the group, the Kafka topic and the levers of its lane")
+    func laneOfWait() throws {
+        let topics = ["push.requests.bulk", "push.controls"].map { (name: $0, partitions: 1) }
+        let broker = try EmbeddedBroker(topics: topics)
+        defer { broker.close() }
+        try broker.publishBatch(
+            to: "push.requests.bulk",
+            (0..<9).map { _ in (Array(Self.news.utf8), Array("x".utf8)) }
+        )
+        var configuration = BelfryConfiguration()
+        configuration.kafka.brokers = broker.bootstrapServers
+        configuration.environments = [EnvironmentSettings(name: "production", gateways: [])]
+        let obstacle = WaitObstacle(configuration, bundleID: Self.news, environment: "", lane: .bulk)
+        #expect(obstacle.text(unfinished: [0: 3])?.hasPrefix("group belfry-worker.bulk has not come") == true)
+        let positions = try GroupPositions(configuration, lane: .bulk)
+        defer { positions.close() }
+        try positions.carryOut(positions.plan(PositionOrder(partition: 0, target: .offset(5))))
+        #expect(obstacle.text(unfinished: [0: 3]) == nil)
+        for (lane, isHeld) in [(.urgent, false), (.bulk, true)] as [(RequestLane, Bool)] {
+            let order = try LeverOrder(
+                .pause,
+                of: Self.news,
+                environment: nil,
+                lane: lane,
+                configuration: configuration
+            )
+            _ = try LeverCommands.set(order, through: configuration.kafka)
+            let words = obstacle.text(unfinished: [0: 3])?.prefix { $0 != ":" }
+            #expect(words == (isHeld ? "com.example.news stands" : nil), "paused in lane \(lane)")
+        }
     }
 
     @Test("An app without a lever is found to lag, or not to be read, by the group's commit; a paused one by its lever")

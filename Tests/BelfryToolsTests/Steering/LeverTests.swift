@@ -186,10 +186,13 @@ struct LeverTests {
         var all = report(.discard(order), partitions: 1)
         all.allowsForClocks = true
         #expect(all.text.contains("in 1 partition now; publishers' clocks may be 5 minutes ahead\n"))
-        let lines = report(.discard(order), partitions: 1).text.split(separator: "\n")
+        var discard = report(.discard(order), partitions: 1)
+        discard.kafkaTopics = ["push.requests", "push.requests.bulk"]
+        let lines = discard.text.split(separator: "\n")
         #expect(lines[2] == "workers do so within 2 seconds, for requests that lie in 1 partition now")
+        #expect(lines[3] == "the partitions are those of push.requests, push.requests.bulk")
         #expect(
-            lines[3] == "the requests that end so: belfry outcomes --app com.example.news --kind aborted "
+            lines[4] == "the requests that end so: belfry outcomes --app com.example.news --kind aborted "
                 + "--since 2026-11-26T12:00:00.000Z"
         )
         #expect(report(.pause).json.split(separator: "\n").count == 2)
@@ -242,7 +245,8 @@ struct LeverTests {
 
     @Test("Levers that are set are listed; those that are off are not, and workers read what the commands wrote")
     func commands() throws {
-        let topics = TopicLayout(partitions: 3).topics.map { (name: $0.name, partitions: $0.partitions) }
+        // An installation without the other lanes.
+        let topics = [(name: "push.requests", partitions: 3), (name: "push.controls", partitions: 1)]
         let broker = try EmbeddedBroker(topics: topics)
         defer { broker.close() }
         var settings = KafkaSettings()

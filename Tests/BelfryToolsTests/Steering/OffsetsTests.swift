@@ -1,6 +1,7 @@
 import BelfrySupport
 import PipelineCore
 import PushSchemas
+import RequestLanes
 import Testing
 
 @testable import BelfryTools
@@ -189,6 +190,41 @@ struct OffsetsTests {
         }
     }
 
+    @Test("Each lane that has a Kafka topic has positions of its own, in a group of its own")
+    func lanes() throws {
+        let topics = ["push.requests", "push.requests.bulk"]
+        let broker = try EmbeddedBroker(topics: topics.map { (name: $0, partitions: 1) })
+        defer { broker.close() }
+        for topic in topics {
+            try broker.publishBatch(to: topic, [(Array("com.example.news".utf8), Array("x".utf8))])
+        }
+        #expect(try GroupPositions.lanes(of: configuration(broker)) == [.normal, .bulk])
+        let bulk = try positions(broker, lane: .bulk)
+        defer { bulk.close() }
+        #expect(bulk.groupID == "belfry-worker.bulk")
+        try bulk.carryOut(bulk.plan(PositionOrder(partition: 0, target: .end)))
+        let moved = try #require(try bulk.all().first)
+        #expect(moved.text == "push.requests.bulk[0]: committed 1, log 0...1")
+        #expect(moved.json.hasPrefix(#"{"topic":"push.requests.bulk","partition":0,"committed":1,"#))
+        let normal = try positions(broker)
+        defer { normal.close() }
+        #expect(try normal.all().map(\.offset) == [nil] && normal.groupID == "belfry-worker")
+        let urgent = try positions(broker, lane: .urgent)
+        defer { urgent.close() }
+        #expect {
+            try urgent.all()
+        } throws: { error in
+            "\(error)".contains("push.requests.urgent") && "\(error)".contains("belfry topics create")
+        }
+    }
+
+    @Test("Without any lane's Kafka topic the normal one is asked for, whose absence is told")
+    func noLane() throws {
+        let broker = try EmbeddedBroker(topics: [(name: "push.outcomes", partitions: 1)])
+        defer { broker.close() }
+        #expect(try GroupPositions.lanes(of: configuration(broker)) == [.normal])
+    }
+
     @Test("A topic that nothing else names is named by the record at its cursor")
     func named() throws {
         let broker = try EmbeddedBroker(topics: [(name: "push.requests", partitions: 1)])
@@ -233,10 +269,14 @@ struct OffsetsTests {
         }
     }
 
-    private func positions(_ broker: EmbeddedBroker) throws -> GroupPositions {
+    private func configuration(_ broker: EmbeddedBroker) -> BelfryConfiguration {
         var configuration = BelfryConfiguration()
         configuration.kafka.brokers = broker.bootstrapServers
-        return try GroupPositions(configuration)
+        return configuration
+    }
+
+    private func positions(_ broker: EmbeddedBroker, lane: RequestLane = .normal) throws -> GroupPositions {
+        try GroupPositions(configuration(broker), lane: lane)
     }
 
     private func position(

@@ -1,3 +1,4 @@
+import RequestLanes
 import Testing
 
 @testable import PipelineCore
@@ -47,6 +48,19 @@ import Testing
     @Test("A fingerprint is the beginning of the token's digest under the digest of the request id")
     func layout() {
         #expect(hexadecimal(bytes(fingerprint("request-1", (0..<32).map { UInt8($0) }))) == "0DBCE4A13A02C4713FD862D6")
+    }
+
+    @Test("Windows, and places of records, are a lane's own; those of the normal lane are as before there were lanes")
+    func lanes() {
+        let windows = RequestLane.allCases.map { lane in
+            Array("score".utf8).withUnsafeBytes { RequestFingerprint.key(coalescingKey: $0, in: lane) }
+        }
+        let places = RequestLane.allCases.map { lane in
+            RequestFingerprint.key(partition: 1, offset: 2, position: 3, in: lane)
+        }
+        #expect(Set(windows + places).count == 6)
+        let former = Array("score".utf8).withUnsafeBytes { SipHash(of: $0, key: SipHash(low: 2, high: 0)) }
+        #expect(windows[1] == former)
     }
 
     @Test("Other requests, and other tokens, have other fingerprints, however alike they are")

@@ -1,4 +1,5 @@
 import PipelineCore
+import RequestLanes
 import Testing
 
 /// The levers of topics.
@@ -27,6 +28,69 @@ struct AppControlTests {
         var controls = AppControls()
         controls.set(.pause, of: Self.name, .pause)
         #expect(!controls[AppControls.Name(environment: "sandbox", bundleID: Self.name.bundleID)].isPaused)
+    }
+
+    @Test("Levers of lanes are set by themselves, count by themselves, and stand behind those that name no lane")
+    func lanes() {
+        var controls = AppControls()
+        controls.set(.pause, of: Self.name, .pause)
+        for lane in RequestLane.allCases { controls.set(.pause, of: Self.name, in: lane, .pause) }
+        #expect(controls.counts == [.pause: 4, .pace: 0, .discard: 0])
+        #expect(controls.all.keys.sorted().map(\.lane) == [nil, .urgent, .normal, .bulk])
+        controls.set(.pause, of: Self.name, in: .bulk, nil)
+        #expect(!controls[Self.name, .bulk].isPaused && controls[Self.name].isPaused)
+        controls.set(.pause, of: Self.name, nil)
+        #expect(controls[Self.name, .urgent].isPaused && controls[Self.name, .normal].isPaused)
+        #expect(controls.counts[.pause] == 2)
+        let other = AppControls.Name(environment: "sandbox", bundleID: Self.name.bundleID)
+        #expect(controls.control(of: other, in: .urgent) == AppControl())
+    }
+
+    @Test("A lane is paused by its own pause or by one that names no lane", arguments: RequestLane.allCases)
+    func pauses(lane: RequestLane) {
+        for common in [false, true] {
+            for own in [false, true] {
+                var controls = AppControls()
+                controls.set(.pause, of: Self.name, common ? .pause : nil)
+                controls.set(.pause, of: Self.name, in: lane, own ? .pause : nil)
+                for each in RequestLane.allCases {
+                    let isPaused = common || (own && each == lane)
+                    #expect(controls.control(of: Self.name, in: each) == AppControl(isPaused: isPaused))
+                }
+            }
+        }
+    }
+
+    @Test("A lane's own pace goes first; one that names none is for normal and bulk", arguments: RequestLane.allCases)
+    func paces(lane: RequestLane) {
+        for common in [nil, 5] as [UInt32?] {
+            // Also one that is faster.
+            for own in [nil, 3, 7] as [UInt32?] {
+                var controls = AppControls()
+                controls.set(.pace, of: Self.name, common.map { .pace(notificationsPerSecond: $0) })
+                controls.set(.pace, of: Self.name, in: lane, own.map { .pace(notificationsPerSecond: $0) })
+                for each in RequestLane.allCases {
+                    let inherited = each == .urgent ? nil : common
+                    let pace = each == lane ? own ?? inherited : inherited
+                    let expected = AppControl(notificationsPerSecond: pace)
+                    #expect(controls.control(of: Self.name, in: each) == expected, "\(each)")
+                }
+            }
+        }
+    }
+
+    @Test("A discard that names no lane is the normal lane's: the ends of partitions are those of one lane")
+    func discards() {
+        var controls = AppControls()
+        controls.set(.discard, of: Self.name, .discard(Self.order))
+        let later = AppControl.Discard(publishedBefore: 2000, ends: [0: 20])
+        controls.set(.discard, of: Self.name, in: .bulk, .discard(later))
+        #expect(controls.control(of: Self.name, in: .urgent).discard == nil)
+        #expect(controls.control(of: Self.name, in: .normal).discard == Self.order)
+        #expect(controls.control(of: Self.name, in: .bulk).discard == later)
+        #expect(AppControl.Lever.discard.named(for: .normal) == nil)
+        for lever in AppControl.Lever.allCases where lever != .discard { #expect(lever.named(for: .normal) == .normal) }
+        for lever in AppControl.Lever.allCases { #expect(lever.named(for: .bulk) == .bulk) }
     }
 
     @Test("A discard covers what was published before its time and was there when it was given")

@@ -1,10 +1,12 @@
 import PipelineCore
+import RequestLanes
 import Testing
 
 @Suite("The start of a partition without a commit")
 struct FirstStartTests {
     private func decide(
         _ log: Range<Int64> = 5..<9,
+        lane: RequestLane = .normal,
         mark: FirstStart.Mark = .missing,
         groupHasCommits: Bool = false,
         hasOutcomes: Bool = false,
@@ -12,6 +14,7 @@ struct FirstStartTests {
         policy: FirstStartPolicy = .stand
     ) -> FirstStart.Decision {
         FirstStart.decide(
+            lane: lane,
             low: log.lowerBound,
             high: log.upperBound,
             mark: mark,
@@ -46,6 +49,32 @@ struct FirstStartTests {
         #expect(decide(mark: .unknown, sendsWithoutRedis: true) == .start(at: 5))
         #expect(decide(mark: .unknown, groupHasCommits: true, sendsWithoutRedis: true) == .undecided)
         #expect(decide(mark: .unknown, hasOutcomes: true, sendsWithoutRedis: true) == .undecided)
+    }
+
+    @Test("A lane that is new in an old installation starts at its beginning, whatever outcomes there are of others")
+    func newLane() {
+        for lane in RequestLane.allCases {
+            for policy in FirstStartPolicy.allCases {
+                #expect(decide(0..<9, lane: lane, hasOutcomes: true, policy: policy) == .start(at: 0))
+            }
+        }
+        for lane in [RequestLane.urgent, .bulk] {
+            let start = decide(0..<9, lane: lane, mark: .unknown, hasOutcomes: true, sendsWithoutRedis: true)
+            #expect(start == .start(at: 0))
+        }
+        // An earlier version's outcomes are the normal lane's.
+        #expect(decide(0..<9, mark: .unknown, hasOutcomes: true, sendsWithoutRedis: true) == .undecided)
+    }
+
+    @Test("A lane that was read before is told by its mark, its group's commits, or a log of which records are deleted")
+    func oldLane() {
+        for lane in RequestLane.allCases {
+            #expect(decide(0..<9, lane: lane, mark: .present) == .stands)
+            let others = decide(0..<9, lane: lane, mark: .unknown, groupHasCommits: true, sendsWithoutRedis: true)
+            #expect(others == .undecided)
+            #expect(decide(lane: lane, mark: .unknown, hasOutcomes: true, sendsWithoutRedis: true) == .undecided)
+            #expect(decide(0..<9, lane: lane, mark: .unknown) == .undecided)
+        }
     }
 
     @Test("Nothing is decided before the mark is known, unless nothing is there that could be sent again")

@@ -1,5 +1,6 @@
 import PipelineCore
 import PushSchemas
+import RequestLanes
 import SeededNumbers
 import Testing
 
@@ -50,6 +51,25 @@ struct ControlRecordTests {
         #expect(record.reason == "the wrong text")
     }
 
+    @Test("A lever of one lane is written and read with it, and applied to that lane", arguments: RequestLane.allCases)
+    func lanes(_ lane: RequestLane) throws {
+        for setting in Self.settings where setting.lever.named(for: lane) == lane {
+            let key = ControlRecord.key(setting.lever, of: Self.name, in: lane)
+            #expect(key == Array("production/com.example.news/lane/\(lane.rawValue)/\(setting.lever.rawValue)".utf8))
+            let value = try ControlRecord.value(setting, of: Self.name, reason: "")
+            let record = try read(key, value)
+            #expect(record.name == Self.name && record.lane == lane && record.setting == setting)
+            #expect(try read(ControlRecord.key(setting.lever, of: Self.name), value).lane == nil)
+            var controls = AppControls()
+            try key.withUnsafeBytes { key in
+                try value.withUnsafeBytes { try ControlRecord.apply(key: key, value: $0, to: &controls) }
+            }
+            var expected = AppControl()
+            expected.set(setting.lever, setting)
+            #expect(controls.all == [AppControls.Scope(Self.name, lane: lane): expected])
+        }
+    }
+
     @Test("A record without a value turns its lever off, and no other", arguments: AppControl.Lever.allCases)
     func off(_ lever: AppControl.Lever) throws {
         var controls = AppControls()
@@ -74,7 +94,7 @@ struct ControlRecordTests {
     }
 
     @Test(
-        "A key is an environment, a bundle ID and a lever, and nothing else",
+        "A key is an environment, a bundle ID, perhaps a lane, and a lever, and nothing else",
         arguments: [
             "", "/", "//", "production/com.example.news", "production/com.example.news/", "com.example.news/pause",
             "production/com.example.news/pause/", "/production/com.example.news/pause",
@@ -82,6 +102,12 @@ struct ControlRecordTests {
             "/com.example.news/pause", "Production/com.example.news/pause", "production/com.exämple.news/pause",
             "production/com.example.news#3/pause", "production/com.example.news /pause",
             "production/\(String(repeating: "a", count: 256))/pause", "\(String(repeating: "a", count: 33))/a/pause",
+            "production/com.example.news/lane/pause", "production/com.example.news/lane//pause",
+            "production/com.example.news/lane/slow/pause", "production/com.example.news/Lane/bulk/pause",
+            "production/com.example.news/bulk/pause", "production/com.example.news/lane/bulk/",
+            "production/com.example.news/lane/bulk/pause/", "production/com.example.news/lane/bulk/lane/bulk/pause",
+            // It has the key without a lane.
+            "production/com.example.news/lane/normal/discard",
         ]
     )
     func keys(_ key: String) throws {
@@ -139,7 +165,8 @@ struct ControlRecordTests {
         var read = 0
         for _ in 0..<20_000 {
             let setting = Self.settings[Int(random.next() % UInt64(Self.settings.count))]
-            var key = ControlRecord.key(setting.lever, of: Self.name)
+            let lane = RequestLane.allCases.randomElement(using: &random).flatMap(setting.lever.named(for:))
+            var key = ControlRecord.key(setting.lever, of: Self.name, in: lane)
             var value = try ControlRecord.value(setting, of: Self.name, reason: "r")
             // A few bytes are others, or missing, or too many.
             for _ in 0..<Int(random.next() % 4) {

@@ -19,11 +19,16 @@ import Testing
     func names() throws {
         let plain = try configuration("")
         #expect(TopicNames(plain.kafka) == TopicNames() && TopicNames().requests == "push.requests")
-        #expect(GroupNames(plain).all == ["w", "belfry-registrar", "belfry-registrar-tombstones", "belfry-harvester"])
+        let registrar = ["belfry-registrar", "belfry-registrar-tombstones"]
+        #expect(GroupNames(plain).all == ["w.urgent", "w", "w.bulk"] + registrar + ["belfry-harvester"])
         let prefixed = try configuration("prefix: a.")
-        let names = Mirror(reflecting: TopicNames(prefixed.kafka)).children.compactMap { $0.value as? String }
-        #expect(names == Mirror(reflecting: TopicNames()).children.compactMap { $0.value as? String }.map { "a.\($0)" })
-        #expect(names.count == 7)
+        let all = [TopicNames(), TopicNames(prefixed.kafka)].map { names in
+            Mirror(reflecting: names).children.filter { $0.label != "prefix" }.compactMap { $0.value as? String }
+                + names.allRequests
+        }
+        #expect(all[1] == all[0].map { "a.\($0)" } && all[0].count == 10)
+        let lanes = all[1].map(TopicNames(prefixed.kafka).lane)
+        #expect(lanes.compactMap(\.self) == [.normal, .urgent, .normal, .bulk])
         #expect(GroupNames(prefixed).all == GroupNames(plain).all.map { "a.\($0)" })
         #expect(GroupNames.follower(prefixed.kafka, id: "1") == "a.belfry-outcomes-1")
         let layout = TopicLayout(partitions: 1, names: TopicNames(prefixed.kafka))

@@ -64,6 +64,7 @@ final class IntakeBench {
         )
         intake = Intake(
             outcomes: outcomes,
+            lane: .normal,
             requestsTopic: Self.requests,
             remembersRequests: false,
             unixMilliseconds: { 0 }

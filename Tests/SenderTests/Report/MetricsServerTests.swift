@@ -70,17 +70,17 @@ import Testing
     @Test(
         "Each figure an operator needs has its series",
         arguments: [
-            "belfry_lag_records{partition=\"3\"} 7",
+            "belfry_lag_records{lane=\"normal\",partition=\"3\"} 7",
             "belfry_oldest_unconfirmed_age_seconds 1.5",
-            "belfry_oldest_record_timestamp_seconds 1700000000.5",
+            "belfry_oldest_record_timestamp_seconds{lane=\"normal\"} 1700000000.5",
             "belfry_uncommitted_notifications 4",
-            "belfry_topics_behind{partition=\"3\"} 2",
+            "belfry_topics_behind{lane=\"normal\",partition=\"3\"} 2",
             "belfry_commit_unnamed_topics 5",
             "belfry_standing_partitions 1",
             "belfry_unreadable_token_states_total 6",
             "belfry_unacknowledged_publications 2",
             "belfry_coalescing_notifications 6",
-            "belfry_assigned_partitions 2",
+            "belfry_assigned_partitions{lane=\"normal\"} 2",
             "belfry_in_flight_notifications{app=\"com.example.news\",environment=\"sandbox\"} 3",
             "belfry_topic_stopped{app=\"com.example.news\",environment=\"sandbox\",reason=\"topic-refused\"} 1",
             "belfry_topic_lag_records{app=\"com.example.news\",environment=\"sandbox\"} 10",
@@ -127,10 +127,10 @@ import Testing
         done.oldestPublishedAt = nil
         let worker = WorkerReport(shards: [report(), older, done], retention: .seconds(86_400))
         let lines = text(worker).split(separator: "\n").map(String.init)
-        #expect(lines.contains("belfry_oldest_record_timestamp_seconds 1600000000"))
+        #expect(lines.contains("belfry_oldest_record_timestamp_seconds{lane=\"normal\"} 1600000000"))
         #expect(lines.contains("belfry_requests_retention_seconds 86400"))
         let unknown = text(WorkerReport(shards: [done]))
-        #expect(!unknown.contains("\nbelfry_oldest_record_timestamp_seconds "))
+        #expect(!unknown.contains("\nbelfry_oldest_record_timestamp_seconds{"))
         #expect(!unknown.contains("\nbelfry_requests_retention_seconds "))
         #expect(!unknown.contains("\nbelfry_requests_retention_left_seconds "))
     }
@@ -149,6 +149,27 @@ import Testing
         #expect(left(done, .seconds(100), now: now) == nil)
         let lines = text(WorkerReport(shards: [report()], retention: .seconds(100), unixMilliseconds: now))
         #expect(lines.contains("\nbelfry_requests_retention_left_seconds 40\n"))
+    }
+
+    @Test("Each lane has series of its own, in which its shards add up")
+    func lanes() {
+        var urgent = report()
+        urgent.lane = .urgent
+        for index in urgent.partitions.indices { urgent.partitions[index].lane = .urgent }
+        urgent.oldestPublishedAt = 1_700_000_001_000
+        urgent.times.noteHandOver(3, age: .milliseconds(3), over: .http2, .live)
+        let lines = lines([report(), report(), urgent])
+        for line in [
+            #"belfry_lag_records{lane="normal",partition="3"} 14"#,
+            #"belfry_lag_records{lane="urgent",partition="3"} 7"#,
+            #"belfry_assigned_partitions{lane="normal"} 4"#, #"belfry_assigned_partitions{lane="urgent"} 2"#,
+            #"belfry_oldest_record_timestamp_seconds{lane="normal"} 1700000000.5"#,
+            #"belfry_oldest_record_timestamp_seconds{lane="urgent"} 1700000001"#,
+            #"belfry_publish_to_gateway_seconds_count{lane="normal",transport="http2",class="live"} 0"#,
+            #"belfry_publish_to_gateway_seconds_count{lane="urgent",transport="http2",class="live"} 3"#,
+        ] {
+            #expect(lines.contains(line), "\(line)")
+        }
     }
 
     @Test("A broker that keeps records for ever, or does not say for how long, gives no retention")
@@ -184,7 +205,7 @@ import Testing
         var later = shard
         later.topics[0].cursorPublishedAt = 1_800_000_000_000
         let lines = lines([later, shard])
-        let way = "transport=\"http2\",class=\"live\""
+        let way = "lane=\"normal\",transport=\"http2\",class=\"live\""
         let topic = "app=\"com.example.news\",environment=\"sandbox\""
         for line in [
             "belfry_gateway_connections{environment=\"sandbox\",state=\"open\"} 2",
@@ -196,7 +217,7 @@ import Testing
             "belfry_publish_to_gateway_seconds_sum{\(way)} 0.018",
             "belfry_gateway_to_settled_seconds_count{\(way)} 0",
             "belfry_redis_round_trip_seconds_count 2",
-            "belfry_waiting_records{partition=\"3\"} 8",
+            "belfry_waiting_records{lane=\"normal\",partition=\"3\"} 8",
             "belfry_topic_cursor_timestamp_seconds{\(topic)} 1700000000.5",
         ] {
             #expect(lines.contains(line), "\(line)")

@@ -1,6 +1,7 @@
 import APNsProtocol
 import Foundation
 import PipelineCore
+import PushTopics
 import Testing
 
 @testable import BelfrySupport
@@ -75,7 +76,7 @@ import Testing
                 EnvironmentSettings(name: "idle", gateways: [HostPort(host: "a", port: 1)], transport: .http2),
                 EnvironmentSettings(name: "sandbox", gateways: [HostPort(host: "b", port: 2)]),
             ],
-            kafkaTopic: "push.requests",
+            names: TopicNames(),
             in: &status
         )
         return status
@@ -90,6 +91,21 @@ import Testing
         #expect(topic.cursors == [.init(partition: 1, offset: 70), .init(partition: 2, offset: 70)])
         #expect(topic.cursorAgeSeconds == 59 && topic.oldestUnconfirmedSeconds == 2)
         #expect(topic.lagRecords == 6 && topic.inFlight == 2 && topic.waiting == 4 && topic.accepted == 8)
+    }
+
+    @Test("Partitions of several lanes go by their Kafka topics, and cursors name the lane; the highest pace is told")
+    func lanes() throws {
+        var (urgent, normal) = (shard(partition: 2), shard(partition: 2))
+        urgent.lane = .urgent
+        for index in urgent.partitions.indices { urgent.partitions[index].lane = .urgent }
+        urgent.topics[0].cursors = [.init(lane: .urgent, partition: 2, offset: 5)]
+        urgent.topics[0].control.notificationsPerSecond = 7
+        normal.topics[0].control.notificationsPerSecond = 3
+        let status = try status([urgent, normal])
+        #expect(status.partitions.map(\.kafkaTopic) == ["push.requests.urgent", "push.requests"])
+        let topic = try #require(status.topics.first)
+        #expect(topic.cursors == [.init(partition: 2, offset: 70), .init(lane: .urgent, partition: 2, offset: 5)])
+        #expect(topic.cursors.map(\.lane) == [nil, "urgent"] && topic.pace == 7)
     }
 
     @Test("Partitions, gateways, certificates, keys, totals and the hint for scaling are told")

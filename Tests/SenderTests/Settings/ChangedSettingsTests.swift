@@ -174,7 +174,12 @@ struct ChangedSettingsTests {
         defer { bench.shard.leave() }
         let settings = bench.shard.settings
         func connect() -> MonotonicTime? {
-            settings.connectionBudget.takeConnection(topic: 1, purpose: .reconnect, now: .init(nanoseconds: 0))
+            settings.connectionBudget.takeConnection(
+                topic: 1,
+                lane: .normal,
+                purpose: .reconnect,
+                now: .init(nanoseconds: 0)
+            )
         }
         #expect(connect() == nil && connect() != nil)
         let known = settings.health.health(environment: "sandbox", bundleID: Bench.news)

@@ -25,7 +25,7 @@ import TokenState
         let token = Array("123456789".utf8)
         let name = Array("score".utf8)
         let (coalescing, request) = name.withUnsafeBytes {
-            (RequestFingerprint.key(coalescingKey: $0), RequestFingerprint.key(requestID: $0))
+            (RequestFingerprint.key(coalescingKey: $0, in: .normal), RequestFingerprint.key(requestID: $0))
         }
         #expect(coalescing != request)
         let key = FingerprintKey(.window, environment: "sandbox", bundleID: "com.example.news")

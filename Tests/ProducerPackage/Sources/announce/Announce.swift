@@ -1,6 +1,7 @@
 import BelfryProducer
 import Foundation
 import PushSchemas
+import RequestLanes
 import RequestRules
 
 /// Returns the number of records.
@@ -34,7 +35,8 @@ struct Announce {
         let tokens = arguments[2...].compactMap { Data(base64Encoded: $0) }
         do throws(ProducerError) {
             let records = try await announce(arguments[1], to: tokens, brokers: arguments[0])
-            print("published \(records) records")
+            let topic = ProducerConfiguration(brokers: arguments[0], lane: RequestLane.normal).topic
+            print("published \(records) records to \(topic)")
         } catch {
             guard case .refused(let faults) = error else { throw error }
             print("refused: \(faults.map(\.refusal.reason).joined(separator: ", "))")
