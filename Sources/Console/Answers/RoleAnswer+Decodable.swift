@@ -86,6 +86,17 @@ private struct Delivery: Decodable {
     }
 }
 
+/// A cursor as it is answered: the page shows its lane alone.
+private struct Cursor: Decodable {
+    private enum Keys: String, CodingKey { case lane }
+
+    let lane: String
+
+    init(from decoder: any Decoder) throws {
+        lane = try decoder.container(keyedBy: Keys.self).textIfPresent(.lane) ?? RoleAnswer.normalLane
+    }
+}
+
 extension RoleAnswer.Partition: Decodable {
     private enum Keys: String, CodingKey {
         case kafkaTopic, number, lagRecords, waitingRecords, behindTopics, isStanding
@@ -114,8 +125,8 @@ extension RoleAnswer.TopicName: Decodable {
 
 extension RoleAnswer.Topic: Decodable {
     private enum Keys: String, CodingKey {
-        case stoppedBecause, paused, pace, discardsBefore, lagRecords, cursorAgeSeconds, oldestUnconfirmedSeconds
-        case inFlight, waiting, openConnections, accepted
+        case stoppedBecause, paused, pace, discardsBefore, lagRecords, cursors, cursorAgeSeconds
+        case oldestUnconfirmedSeconds, inFlight, waiting, openConnections, accepted
     }
 
     init(from decoder: any Decoder) throws {
@@ -126,6 +137,8 @@ extension RoleAnswer.Topic: Decodable {
         pace = try fields.count(.pace)
         discardsBefore = try fields.textIfPresent(.discardsBefore)
         lagRecords = try fields.count(.lagRecords) ?? 0
+        let cursors = try fields.list(.cursors, limit: ConsoleLimits.cursors, of: Cursor.self)
+        laggingLanes = RoleAnswer.lanes.filter { lane in cursors.contains { $0.lane == lane } }
         cursorAgeSeconds = try fields.seconds(.cursorAgeSeconds)
         oldestUnconfirmedSeconds = try fields.seconds(.oldestUnconfirmedSeconds)
         inFlight = try fields.count(.inFlight) ?? 0

@@ -29,6 +29,8 @@ struct RoleAnswer: Equatable, Sendable {
         /// A time as it was answered; nil: nothing is discarded.
         var discardsBefore: String?
         var lagRecords = 0
+        /// Lanes in which it has cursors of its own, in the order of ``RoleAnswer/lanes``.
+        var laggingLanes: [String] = []
         var cursorAgeSeconds: Double?
         var oldestUnconfirmedSeconds: Double?
         var inFlight = 0
@@ -62,6 +64,11 @@ struct RoleAnswer: Equatable, Sendable {
         var step: String
         var holdsLease: Bool
     }
+
+    /// Answers leave its name out.
+    static let normalLane = "normal"
+    /// The lanes of requests that this console knows, in the order in which they are shown.
+    static let lanes = ["urgent", normalLane, "bulk"]
 
     var role: String
     var programVersion = ""

@@ -10,7 +10,7 @@ struct Advice: Encodable, Equatable, Sendable {
         case enough
         case more
         case fewer
-        /// Every partition has a worker of its own.
+        /// Every partition of the lane in which most records wait has a worker of its own.
         case partitions
         /// Records wait and nothing is taken in: more workers do not help.
         case stuck
@@ -19,8 +19,11 @@ struct Advice: Encodable, Equatable, Sendable {
     /// The figures by which is judged.
     struct Load: Equatable, Sendable {
         var workers: Int
-        /// Partitions of `push.requests`.
+        /// Of the Kafka topic in which most records wait: more workers than that have nothing to do there.
         var partitions: Int
+        /// The name of that Kafka topic; nil: workers read no other.
+        var kafkaTopic: String?
+        /// In all lanes.
         var waitingRecords: Int
         /// Taken in by all workers.
         var recordsPerSecond: Double
@@ -58,7 +61,8 @@ struct Advice: Encodable, Equatable, Sendable {
         guard load.workers > 0 else { return (.unknown, nil, "No worker answers.") }
         let waiting = Double(load.waitingRecords)
         let rate = load.recordsPerSecond
-        let waitingText = "\(grouped(load.waitingRecords)) records wait"
+        let place = load.kafkaTopic.map { ", most of them in \($0)," } ?? ""
+        let waitingText = "\(grouped(load.waitingRecords)) records\(place) wait"
         if load.waitingRecords < quietRecords || waiting < rate * quietSeconds { return judgeCalm(load) }
         guard rate >= 1 else {
             let text = "\(waitingText) and none is taken in: more workers do not help."

@@ -95,13 +95,24 @@ struct Fleet: Sendable {
     private func load(_ fresh: [ProcessRecord], _ view: FleetView) -> Advice.Load {
         let workers = fresh.filter(\.isWorker)
         let fiveMinutes = 300 / History.slotSeconds
+        // Only workers tell what waits. Each lane is a Kafka topic.
+        let lanes = Dictionary(grouping: view.partitions.filter { $0.waitingRecords != nil }, by: \.kafkaTopic)
+        let fullest = lanes.max { left, right in
+            let (leftWaits, rightWaits) = (Self.waiting(left.value), Self.waiting(right.value))
+            return (leftWaits, left.value.count, left.key) < (rightWaits, right.value.count, right.key)
+        }
         return Advice.Load(
             workers: workers.count,
-            partitions: view.partitions.count { $0.waitingRecords != nil },
+            partitions: fullest?.value.count ?? 0,
+            kafkaTopic: lanes.count > 1 ? fullest?.key : nil,
             waitingRecords: view.waitingRecords,
             recordsPerSecond: workers.reduce(0) { $0 + $1.rates.perSecond("records") },
             growthPerSecond: history.growth(of: { Double($0.waitingRecords) }, overSlots: fiveMinutes),
             meanCores: history.mean(of: \.cores, overSlots: History.slots)
         )
+    }
+
+    private static func waiting(_ partitions: [FleetDocument.Partition]) -> Int {
+        partitions.reduce(0) { $0 + ($1.waitingRecords ?? 0) }
     }
 }

@@ -103,6 +103,8 @@ struct FleetDocument: Encodable, Equatable, Sendable {
         /// Requests published before this time are discarded; nil: none.
         let discardsBefore: String?
         let lagRecords: Int
+        /// Lanes in which it lags.
+        let laggingLanes: [String]
         let cursorAgeSeconds: Double?
         let oldestUnconfirmedSeconds: Double?
         let inFlight: Int

@@ -184,6 +184,7 @@ struct FleetView: Sendable {
                 pace: topic.pace,
                 discardsBefore: topic.discardsBefore,
                 lagRecords: topic.lagRecords,
+                laggingLanes: topic.laggingLanes,
                 cursorAgeSeconds: topic.cursorAgeSeconds,
                 oldestUnconfirmedSeconds: topic.oldestUnconfirmedSeconds,
                 inFlight: topic.inFlight,
@@ -220,6 +221,7 @@ extension RoleAnswer.Topic {
         sum.pace = [pace, other.pace].compactMap(\.self).min()
         sum.discardsBefore = [discardsBefore, other.discardsBefore].compactMap(\.self).max()
         sum.lagRecords += other.lagRecords
+        sum.laggingLanes = RoleAnswer.lanes.filter { laggingLanes.contains($0) || other.laggingLanes.contains($0) }
         sum.cursorAgeSeconds = later(cursorAgeSeconds, other.cursorAgeSeconds)
         sum.oldestUnconfirmedSeconds = later(oldestUnconfirmedSeconds, other.oldestUnconfirmedSeconds)
         sum.inFlight += other.inFlight

@@ -32,6 +32,8 @@ enum ConsoleLimits {
     static let textBytes = 200
     /// Topics, certificates and harvests on the page.
     static let rows = 200
+    /// Cursors of a topic that are read in an answer. They are sorted by partition, so that all lanes are among them.
+    static let cursors = 300
     /// Partitions that are remembered and shown.
     static let partitions = 2000
     /// Larger numbers are cut to it: sums of all processes stay exact in JavaScript's numbers.

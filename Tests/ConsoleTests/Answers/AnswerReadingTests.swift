@@ -41,6 +41,10 @@ struct AnswerReadingTests {
         topic.pace = 50
         topic.discardsBefore = .init(unixSeconds: 1_700_000_000)
         topic.lagRecords = 1000
+        topic.cursors = (Int32(1)...4).map { RoleStatus.Cursor(partition: $0, offset: 2) }
+        topic.cursors[0].lane = "bulk"
+        topic.cursors[1].lane = "urgent"
+        topic.cursors[2].lane = "bulk"
         topic.cursorAgeSeconds = 310.5
         topic.oldestUnconfirmedSeconds = 12.5
         topic.inFlight = 3
@@ -96,6 +100,7 @@ struct AnswerReadingTests {
                 pace: 50,
                 discardsBefore: "2023-11-14T22:13:20.000Z",
                 lagRecords: 1000,
+                laggingLanes: ["urgent", "normal", "bulk"],
                 cursorAgeSeconds: 310.5,
                 oldestUnconfirmedSeconds: 12.5,
                 inFlight: 3,
@@ -129,6 +134,18 @@ struct AnswerReadingTests {
         #expect(old == RoleAnswer(role: "harvester"))
         let new = try answer(#""isReady":true,"moon":{"phase":[1]},"topics":[{"topic":"a","colour":"blue"}]"#)
         #expect(new.isReady && new.topics.map(\.name.topic) == ["a"])
+    }
+
+    @Test("Lanes that this console does not know are left out, and a cursor that names none is the normal lane's")
+    func lanes() throws {
+        func lanes(_ cursors: String) throws -> [String]? {
+            try answer("\"topics\":[{\"topic\":\"a\",\"cursors\":\(cursors)}]").topics.first?.laggingLanes
+        }
+        #expect(try lanes(#"[{"lane":"slow","partition":1},{"lane":"bulk"}]"#) == ["bulk"])
+        #expect(try lanes(#"[{"partition":1,"offset":2}]"#) == ["normal"])
+        #expect(try lanes("[]") == [])
+        #expect(try lanes("null") == [])
+        #expect(trouble(#"{"version":2,"role":"worker","topics":[{"cursors":[{"lane":7}]}]}"#) != nil)
     }
 
     @Test("A lever that is not set is left out")

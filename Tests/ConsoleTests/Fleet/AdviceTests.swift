@@ -67,6 +67,44 @@ struct AdviceTests {
         #expect(full.verdict == .partitions && full.wanted == nil && full.text.contains("more partitions do"))
     }
 
+    @Test("Where workers read several Kafka topics, the one in which most records wait is named")
+    func lanes() {
+        let bulk = load { $0.kafkaTopic = "push.requests.bulk" }
+        let words = "120,000 records, most of them in push.requests.bulk, wait"
+        #expect(Advice(bulk).text.hasPrefix("\(words), and a worker takes in 500 a second"))
+        let stuck = load {
+            $0.kafkaTopic = "push.requests.bulk"
+            $0.recordsPerSecond = 0
+        }
+        #expect(Advice(stuck).text.hasPrefix("\(words) and none is taken in"))
+    }
+
+    @Test("Of the partitions those of the lane count in which most records wait: each lane has some for every worker")
+    func partitionsOfLanes() {
+        var fleet = FleetFixture()
+        fleet.list(1, 2, 3)
+        var taken = 0
+        fleet.wait(10) { fleet in
+            taken += 100
+            for number in 1...2 {
+                fleet.answer(number) {
+                    $0.hold(2 * number, 2 * number + 1, suffix: ".urgent")
+                    $0.hold(2 * number, 2 * number + 1, waiting: 10)
+                    $0.hold(number, suffix: ".bulk", waiting: 60_000)
+                    $0.totals = ["records": taken]
+                }
+            }
+            // The registrar's do not count.
+            fleet.answer(3) {
+                $0.role = "registrar"
+                $0.partitions = [.init(kafkaTopic: "push.registrations", number: 0, lagRecords: 9)]
+            }
+        }
+        let advice = fleet.document.advice
+        #expect(advice.verdict == .partitions && advice.text.contains("each of the 2 partitions"))
+        #expect(advice.text.hasPrefix("120,040 records, most of them in push.requests.bulk, wait"))
+    }
+
     @Test("Records that wait while none is taken in want no worker, but an operator")
     func stuck() {
         let advice = Advice(load { $0.recordsPerSecond = 0.9 })

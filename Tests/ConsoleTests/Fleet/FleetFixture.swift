@@ -49,9 +49,10 @@ struct FleetFixture {
 }
 
 extension RoleAnswer {
-    mutating func hold(_ numbers: Int..., lag: Int = 0, waiting: Int = 0) {
+    /// - Parameter suffix: of the lane's Kafka topic.
+    mutating func hold(_ numbers: Int..., suffix: String = "", lag: Int = 0, waiting: Int = 0) {
         partitions += numbers.map {
-            Partition(kafkaTopic: "push.requests", number: $0, lagRecords: lag, waitingRecords: waiting)
+            Partition(kafkaTopic: "push.requests" + suffix, number: $0, lagRecords: lag, waitingRecords: waiting)
         }
     }
 

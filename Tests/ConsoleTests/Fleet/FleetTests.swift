@@ -43,6 +43,23 @@ struct FleetTests {
         #expect(partition?.holders.count == 2 && partition?.lagRecords == 8 && partition?.waitingRecords == 9)
     }
 
+    @Test("Partitions of one number in two lanes are two, with the names of their Kafka topics")
+    mutating func lanes() {
+        fleet.list(1, 2)
+        fleet.answer(1) {
+            $0.hold(5, suffix: ".urgent", lag: 2, waiting: 1)
+            $0.hold(5, lag: 30, waiting: 20)
+        }
+        fleet.answer(2) { $0.hold(5, suffix: ".bulk", lag: 400, waiting: 300) }
+        fleet.wait(1)
+        let document = fleet.document
+        #expect(document.lagRecords == 432 && document.waitingRecords == 321)
+        let names = ["push.requests", "push.requests.bulk", "push.requests.urgent"]
+        #expect(document.partitions.map(\.kafkaTopic) == names && document.partitions.allSatisfy { $0.number == 5 })
+        #expect(document.partitions.map(\.lagRecords) == [30, 400, 2])
+        #expect(document.partitions.allSatisfy { $0.holders.count == 1 })
+    }
+
     @Test("A partition that no process tells of any more is shown without a holder, with the time")
     mutating func unheld() {
         fleet.list(1)
@@ -183,6 +200,7 @@ struct FleetTests {
             $0.serve("b") {
                 $0.inFlight = 2
                 $0.lagRecords = 10
+                $0.laggingLanes = ["normal", "bulk"]
                 $0.oldestUnconfirmedSeconds = 4
             }
             $0.serve("a")
@@ -191,6 +209,7 @@ struct FleetTests {
             $0.serve("b") {
                 $0.stoppedBecause = "topic-refused"
                 $0.lagRecords = 5
+                $0.laggingLanes = ["urgent", "bulk"]
                 $0.oldestUnconfirmedSeconds = 3
                 $0.cursorAgeSeconds = 7
             }
@@ -199,6 +218,7 @@ struct FleetTests {
         let topics = fleet.document.topics
         #expect(topics.map(\.topic) == ["b", "c", "a"])
         #expect(topics.first?.lagRecords == 15 && topics.first?.inFlight == 2)
+        #expect(topics.map(\.laggingLanes) == [["urgent", "normal", "bulk"], [], []])
         #expect(topics.first?.oldestUnconfirmedSeconds == 4 && topics.first?.cursorAgeSeconds == 7)
         #expect(topics.first?.stoppedBecause == "topic-refused" && topics.first?.stoppedAt == 1)
         #expect(fleet.document.oldestUnconfirmedSeconds == 4)

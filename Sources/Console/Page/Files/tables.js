@@ -71,11 +71,13 @@ function processRow(process) {
   ];
 }
 
-// The topic's own state, and the levers that an operator set.
-function topicState({ stoppedBecause, why, isPaused, pace, discardsBefore, lagRecords }) {
+// The topic's own state, and the levers that an operator set. Lanes are named once it lags in another than the normal.
+function topicState({ stoppedBecause, why, isPaused, pace, discardsBefore, lagRecords, laggingLanes }) {
+  const isNamed = laggingLanes.some((lane) => lane !== "normal");
+  const lags = isNamed ? `lags in ${laggingLanes.join(", ")}` : "lags";
   const [text, title, level] = stoppedBecause ? [stoppedBecause, `does not work: ${why}`, "bad"]
-    : isPaused ? ["paused", "paused", "warn"]
-      : lagRecords > 0 ? ["lags", "lags", "warn"] : ["works", "works", "good"];
+    : isPaused ? ["paused", isNamed ? `paused; ${lags}` : "paused", "warn"]
+      : lagRecords > 0 ? [lags, lags, "warn"] : ["works", "works", "good"];
   const levers = [
     stoppedBecause && isPaused && ["paused", "paused"],
     isSet(pace) && [`≤ ${whole.format(pace)} / s`, `at most ${whole.format(pace)} notifications per second`],
