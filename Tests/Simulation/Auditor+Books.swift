@@ -11,6 +11,7 @@ extension Auditor {
         fetches[record] = (member.number, now)
         firstFetches[record] = firstFetches[record] ?? now
         fetchTimes[[record, member.number]] = now
+        noteTaking(record, by: member)
     }
 
     /// A record is read by a worker that catches up, be it for another topic.
@@ -25,11 +26,14 @@ extension Auditor {
     ///
     /// - Parameter time: when the worker gave it.
     func stored(_ outcome: PushOutcome, by worker: Int, producedAt time: VirtualTime) {
-        let meant = recordMeant(at: outcome.sourceOffset, of: outcome.sourcePartition, by: worker) { entry in
-            World.requestID(entry.ordinal, world.plan.records[entry.ordinal]) == outcome.requestID
+        let place = KafkaTopicPartition(topic: outcome.sourceTopic, partition: outcome.sourcePartition)
+        let meant = world.laneMap.number(of: place).flatMap { partition in
+            recordMeant(at: outcome.sourceOffset, of: partition, by: worker) { entry in
+                World.requestID(entry.ordinal, world.plan.records[entry.ordinal]) == outcome.requestID
+            }
         }
         guard let record = meant?.ordinal, Int(outcome.tokenIndex) < tokenCount(of: record) else {
-            return check(false, 1, "an outcome names \(outcome.sourcePartition)@\(outcome.sourceOffset)")
+            return check(false, 1, "an outcome names \(place)@\(outcome.sourceOffset)")
         }
         guard outcome.kind != .summary else {
             return storedSummary(outcome, of: record, by: worker, producedAt: time)
@@ -60,7 +64,7 @@ extension Auditor {
                 2,
                 "\(name(number)) is presumed, though every request over HTTP/2 is answered"
             )
-            if options.policy != .resend { tokens[notifications[number].token].isExempt = true }
+            if options.policy != .resend { exempt(number) }
             guard options.isPunctual, options.policy == .resend else { return }
             check(isAccepted, 2, "\(name(number)) is presumed wrongly, though the gateway is punctual")
         case .tombstoned:
@@ -84,25 +88,25 @@ extension Auditor {
             checkGivenUp(number, at: time)
         case .unknown:
             check(options.policy == .giveUp, 2, "\(name(number)) is given up against the policy")
-            tokens[notifications[number].token].isExempt = true
+            exempt(number)
         default:
             break
         }
         // A notification accepted once may be refused or left out when sent again: the older one may be the last.
         let isAcceptance = OutcomeKind(outcome.kind)?.isAcceptance == true
-        if isAccepted, !isAcceptance { tokens[notifications[number].token].isExempt = true }
+        if isAccepted, !isAcceptance { exempt(number) }
     }
 
-    /// A newer notification of its token and coalescing key was published.
+    /// A newer notification of its token and coalescing key was published in its lane.
     private func mayBeSuperseded(_ number: Int) -> Bool {
-        let record = world.plan.records[notifications[number].record]
-        guard record.coalescingKey > 0 else { return false }
-        return published[[notifications[number].token, record.coalescingKey], default: []].contains { other in
+        guard world.plan.records[notifications[number].record].coalescingKey > 0 else { return false }
+        return published[[notifications[number].token, sequence(of: number)], default: []].contains { other in
             isNewer(other, than: number) || isAsNew(other, as: number)
         }
     }
 
-    /// Two records of one token in different partitions, from the same millisecond: either may be taken for the newer.
+    /// Two records of one token in different partitions of a lane, from the same millisecond: either may be taken for
+    /// the newer.
     private func isAsNew(_ number: Int, as other: Int) -> Bool {
         let (record, otherRecord) = (notifications[number].record, notifications[other].record)
         return world.partition(ofRecord: record) != world.partition(ofRecord: otherRecord)
@@ -110,9 +114,9 @@ extension Auditor {
                 == World.unixMilliseconds(of: world.plan.records[otherRecord])
     }
 
-    /// One notification of a token and coalescing key may supersede another.
+    /// One notification of a token and coalescing key may supersede another of its lane.
     func isNewer(_ number: Int, than other: Int) -> Bool {
-        // Records of one token lie in one partition, in the order in which they are planned.
+        // Records of one token and lane lie in one partition, in the order in which they are planned.
         let stamps = [number, other].map { number in
             let record = notifications[number].record
             return (World.unixMilliseconds(of: world.plan.records[record]), record)
@@ -122,10 +126,9 @@ extension Auditor {
 
     /// A record was published.
     func published(_ record: Int) {
-        let key = world.plan.records[record].coalescingKey
-        guard key > 0 else { return }
+        guard world.plan.records[record].coalescingKey > 0 else { return }
         for number in firstOf[record]..<end(of: record) {
-            published[[notifications[number].token, key], default: []].append(number)
+            published[[notifications[number].token, sequence(of: number)], default: []].append(number)
         }
     }
 
@@ -157,7 +160,9 @@ extension Auditor {
         after former: SimulatedBroker.Committed? = nil,
         by member: SimulatedConsumer
     ) {
-        let partition = position.partition
+        guard let partition = world.laneMap.number(of: position.place) else {
+            return check(false, 3, "\(member.name) has committed \(position), which is of no lane")
+        }
         let raw = SimulatedBroker.Committed(offset: position.offset, metadata: position.metadata)
         let rawOwn = SimulatedBroker.Committed(offset: own.offset, metadata: own.metadata)
         guard let committed = CommittedPosition(raw, options), let meant = CommittedPosition(rawOwn, options) else {

@@ -1,4 +1,5 @@
 import PipelineCore
+import RequestLanes
 
 @testable import Sender
 
@@ -30,7 +31,9 @@ extension Auditor {
     }
 
     /// Checks that the last record came to a topic, and to a shard, that had room.
-    func checkBytes(of shard: WorkerShard, worker: Int) {
+    func checkBytes(of shard: WorkerShard, _ owner: SimulatedWorker) {
+        let worker = owner.number
+        let limit = Int(Double(options.memoryBytes) * owner.lane.memoryShare(among: owner.process.lanes))
         forgetProbes(of: shard, worker: worker)
         let taken = shard.stages.intake.counters.records
         guard memory[worker, default: .init()].taken < taken else { return }
@@ -39,36 +42,33 @@ extension Auditor {
         var probing = Held()
         for partition in shard.stages.group.assigned.values {
             for feed in partition.feeds.values where feed.ledger.frontier.recordCount > 0 {
-                count(feed, of: worker, in: partition.number, &topics[feed.hash, default: Held()])
+                let number = owner.consumer.ordinal(of: partition.place)
+                count(feed, of: owner, in: number, &topics[feed.hash, default: Held()])
                 if case .notifications = feed.account.feeding {
                     memory[worker, default: .init()].probed.insert(feed.hash)
                     // Notifications that leave with their partition may have been taken before the topic stopped.
-                    if partition.phase == .active {
-                        count(feed, of: worker, in: partition.number, &probing, isProbe: true)
-                    }
+                    if partition.phase == .active { count(feed, of: owner, in: number, &probing, isProbe: true) }
                 }
             }
         }
         var all = Held()
         for (topic, held) in topics {
-            check(held.bytesBefore < options.memoryBytes / 2, 7, "a topic holds \(held.bytes) bytes")
+            check(held.bytesBefore < limit / 2, 7, "a topic holds \(held.bytes) bytes")
             // One record for a probe is taken, whatever the others hold.
             guard memory[worker]?.probed.contains(topic) == false else { continue }
             all.bytes += held.bytes
             all.largest = max(all.largest, held.largest)
         }
-        check(all.bytesBefore < options.memoryBytes, 7, "a shard holds \(all.bytes) bytes")
+        check(all.bytesBefore < limit, 7, "a shard holds \(all.bytes) bytes")
         // A topic may have dead letters under way when its certificate comes and it is probed.
         guard options.certificateGaps.isEmpty else { return }
-        check(probing.bytesBefore < options.memoryBytes / 4, 7, "a shard holds \(probing.bytes) bytes for probes")
+        check(probing.bytesBefore < limit / 4, 7, "a shard holds \(probing.bytes) bytes for probes")
     }
 
-    /// - Parameters:
-    ///   - worker: its number.
-    ///   - isProbe: records that are discarded do not count, as they may be under way when a probe begins.
+    /// - Parameter isProbe: records that are discarded do not count, as they may be under way when a probe begins.
     private func count(
         _ feed: AppFeed,
-        of worker: Int,
+        of worker: SimulatedWorker,
         in partition: Int32,
         _ held: inout Held,
         isProbe: Bool = false
@@ -77,7 +77,7 @@ extension Auditor {
         let stored = world.broker.partitions[Int(partition)]
         // Of what retention took it is not known whether the shard had it before.
         let place = world.broker.place(of: max(first, world.broker.low[Int(partition)]), in: partition)
-        let readsJSON = world.workers.first { $0.number == worker }?.consumer.traits.readsJSON ?? true
+        let readsJSON = worker.consumer.traits.readsJSON
         for entry in stored[place...].prefix(while: { $0.record.offset < next })
         where world.topic(of: entry.ordinal) == feed.hash && (!isProbe || !isDiscarded(entry.ordinal)) {
             // A record that its decoder refuses lies in the feed of the refused, or of a topic that it may be of.

@@ -13,7 +13,7 @@ extension Auditor {
             for number in firstOf[entry.ordinal]..<end(of: entry.ordinal) {
                 if notifications[number].outcomeAt == nil { notifications[number].isSkipped = true }
                 // Accepted, it is not sent again behind older ones.
-                tokens[notifications[number].token].isExempt = true
+                exempt(number)
             }
         }
         auditedEnd[partition] = min(auditedEnd[partition] ?? 0, count)

@@ -69,7 +69,7 @@ extension Auditor {
                 if notifications[number].outcomeAt == nil { notifications[number].isSkipped = true }
                 // It may have been about to be sent again behind an older one.
                 if !isBehind(committed, number, at: entry.record.offset) {
-                    tokens[notifications[number].token].isExempt = true
+                    exempt(number)
                 }
             }
         }

@@ -102,7 +102,10 @@ extension Auditor {
         for sibling in siblings(of: number) where sibling != number && notifications[sibling].accepted > 0 {
             // A notification whose fate was given up is not remembered, even if it was accepted.
             guard notifications[sibling].hasArrived, let settled = notifications[sibling].outcomeAt else { continue }
-            check(fetch.time <= settled, 3, "\(name(number)) was sent, though its request arrived before")
+            // Of two lanes both may be under way at once.
+            let isOfOneLane = lane(of: sibling) == lane(of: number)
+            let time = isOfOneLane ? fetch.time : takenTime(of: notifications[number].record, fetch)
+            check(time <= settled, 3, "\(name(number)) was sent, though its request arrived before")
         }
     }
 
@@ -114,9 +117,10 @@ extension Auditor {
         func header(_ name: String) -> String? {
             letter.headers.last { $0.0 == name }.map { String(decoding: $0.1, as: UTF8.self) }
         }
-        guard let reason = header("reason"), let partition = header("source-partition").flatMap({ Int32($0) }),
+        guard let reason = header("reason"), let topic = header("source-topic"),
+            let number = header("source-partition").flatMap({ Int32($0) }),
             let offset = header("source-offset").flatMap({ Int64($0) }),
-            world.broker.partitions.indices.contains(Int(partition))
+            let partition = world.laneMap.number(of: KafkaTopicPartition(topic: topic, partition: number))
         else { return check(false, 8, "a dead letter without its source") }
         let meant = recordMeant(at: offset, of: partition, by: letter.worker) { $0.record.value == letter.value }
         guard let meant else { return check(false, 8, "a dead letter names \(partition)@\(offset)") }

@@ -1,10 +1,11 @@
 import PipelineCore
 import PushSchemas
+import RequestLanes
 
 /// Levers hold as soon as a worker has read them.
 extension Auditor {
-    func noteDiscard(_ order: AppControl.Discard, ofTopic topic: Int) {
-        discards[topic, default: []].append(order)
+    func noteDiscard(_ order: AppControl.Discard, ofTopic topic: Int, in lane: RequestLane) {
+        discards[[topic, world.laneMap.index(of: lane)], default: []].append(order)
     }
 
     /// A gateway takes a notification.
@@ -14,11 +15,12 @@ extension Auditor {
         guard !levers.all.isEmpty, record < firstOf.count, let number = number(record: record, token: token) else {
             return
         }
-        let control = levers[world.leverName(ofTopic: world.plan.records[record].topic)]
-        check(!control.isPaused, 11, "\(name(number)) was sent, though its topic was paused")
+        let entry = world.plan.records[record]
+        let control = levers.control(of: world.leverName(ofTopic: entry.topic), in: entry.lane)
+        check(!control.isPaused, 11, "\(name(number)) was sent, though its topic was paused, or its lane of that")
         // One that has its outcome may have to be sent again: it is known to have got lost on its way. Of others the
         // world does not hear.
-        guard let order = control.discard, options.publishesAll, world.plan.records[record].report == nil,
+        guard let order = control.discard, options.publishesAll, entry.report == nil,
             notifications[number].outcomeAt == nil
         else { return }
         check(!covers(order, record), 11, "\(name(number)) was sent, though it was discarded")
@@ -34,13 +36,14 @@ extension Auditor {
     }
 
     func isDiscarded(_ record: Int) -> Bool {
-        discards[world.plan.records[record].topic, default: []].contains { covers($0, record) }
+        let entry = world.plan.records[record]
+        return discards[[entry.topic, world.laneMap.index(of: entry.lane)], default: []].contains { covers($0, record) }
     }
 
     private func covers(_ order: AppControl.Discard, _ record: Int) -> Bool {
         guard let offset = world.offset(ofRecord: record) else { return false }
         return order.covers(
-            partition: world.partition(ofRecord: record),
+            partition: world.laneMap.place(of: world.partition(ofRecord: record)).partition,
             offset: offset,
             publishedAt: World.unixMilliseconds(of: world.plan.records[record])
         )

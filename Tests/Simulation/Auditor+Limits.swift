@@ -4,8 +4,7 @@ import PipelineCore
 
 /// Invariants 7, 9 and 10: memory is bounded, the service's connection rules are kept, and a wrong gateway is doubted.
 extension Auditor {
-    /// - Parameter worker: its number.
-    func checkLimits(of shard: WorkerShard, worker: Int) {
+    func checkLimits(of shard: WorkerShard, _ worker: SimulatedWorker) {
         let stages = shard.stages
         check(
             stages.lookup.count <= ShardLimits.preparedBatches + ShardLimits.passedBatches,
@@ -22,7 +21,7 @@ extension Auditor {
                 )
             }
         }
-        if holds(.bytes), options.memoryBytes > 0 { checkBytes(of: shard, worker: worker) }
+        if holds(.bytes), options.memoryBytes > 0 { checkBytes(of: shard, worker) }
         // Topic by topic, for a list of all lanes is an allocation at every step.
         for topic in stages.group.directory.accounts.indices {
             guard let lanes = stages.gateway.lanes(ofTopic: Int32(topic)) else { continue }
@@ -62,7 +61,7 @@ extension Auditor {
     /// A worker begins a new connection of a credential, whose first connections are no reconnects: as many as it may
     /// have.
     func connecting(_ worker: SimulatedWorker, of owner: CredentialConnections) {
-        if connectedLanes[ObjectIdentifier(owner)] == nil { all[worker.number, default: 0] += 1 }
+        if connectedLanes[ObjectIdentifier(owner)] == nil { all[worker.process.number, default: 0] += 1 }
         connecting(worker, owner)
     }
 
@@ -71,15 +70,16 @@ extension Auditor {
     /// - Parameter lane: a lane or a credential.
     func connecting(_ worker: SimulatedWorker, _ lane: AnyObject) {
         if connectedLanes.updateValue(lane, forKey: ObjectIdentifier(lane)) == nil { return }
-        var times = connects[worker.number] ?? []
+        let process = worker.process
+        var times = connects[process.number] ?? []
         times.removeAll { $0 + .seconds(60) <= now }
         times.append(now)
-        connects[worker.number] = times
-        let others = all[worker.number, default: 0] * (options.lanes - 1)
+        connects[process.number] = times
+        let others = all[process.number, default: 0] * (options.lanes - 1)
         check(
             times.count <= options.connectionsPerMinute + others,
             9,
-            "\(worker.name): \(times.count) connections in a minute"
+            "\(process.name): \(times.count) connections in a minute"
         )
         if let failed = failures[ObjectIdentifier(lane)] {
             check(
@@ -159,8 +159,8 @@ extension Auditor {
         return missedAt + options.certificateGrace <= time + .milliseconds(2)
     }
 
-    /// A worker and a topic.
-    func key(_ worker: SimulatedWorker, _ topic: Int) -> Int { worker.number * WorldPlan.mostTopics + topic }
+    /// A worker's process and a topic, whose health its shards share.
+    func key(_ worker: SimulatedWorker, _ topic: Int) -> Int { worker.process.number * WorldPlan.mostTopics + topic }
 
     /// A token was refused: by a gateway that knows it?
     func noteDoubtful(_ token: Int) {
@@ -191,8 +191,10 @@ extension Auditor {
             )
         }
         wrongTombstones[key, default: 0] += 1
+        // Each shard of the process may have a sample in flight.
+        let most = 2 * World.tokenSample * max(1, gateway.wrongPhases) * worker.process.lanes.count
         check(
-            wrongTombstones[key, default: 0] <= 2 * World.tokenSample * max(1, gateway.wrongPhases),
+            wrongTombstones[key, default: 0] <= most,
             10,
             "\(worker.name) wrote \(wrongTombstones[key, default: 0]) tombstones on the word of a gateway that is wrong"
         )

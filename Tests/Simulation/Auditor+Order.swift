@@ -32,15 +32,16 @@ extension Auditor {
             !isGivenUp
         else {
             // From a worker that has no right to it (any more), or over a connection whose fate it has given up.
-            tokens[token].isExempt = true
+            exempt(number)
             return
         }
         checkRepetition(of: number, by: owner, writtenAt: writtenAt, worker: worker.number)
         checkRememberedRequest(of: number)
+        if !wasAccepted { checkUrgency(of: number, writtenAt: writtenAt) }
         if !options.sendsWithoutRedis, let fetch = fetches[record], fetch.member == owner.member,
             !world.redis.wasBroken(token: token, since: fetch.time)
         {
-            let isKnown = isKnownDead(token, at: fetch.time)
+            let isKnown = isKnownDead(token, at: takenTime(of: record, fetch))
             check(!isKnown, 5, "\(name(number)) was sent, though its token was dead when the record was read")
         }
         noteOrder(of: number, token: token, wasAccepted: wasAccepted)
@@ -82,25 +83,26 @@ extension Auditor {
 
     func noteOrder(of number: Int, token: Int, wasAccepted: Bool) {
         let key = world.plan.records[notifications[number].record].coalescingKey
-        let newest = sequences[token][key].newest
+        let sequence = sequence(of: number)
+        let newest = sequences[token][sequence].newest
         // It was passed unread, and is read after all: because the partition has moved, or was set back.
-        if number < newest, isReplacement(number) { tokens[token].isExempt = true }
+        if number < newest, isReplacement(number) { exempt(number) }
         // One with an outcome, or that was left out or given up before, is sent again because that was not committed.
         // No outcome may have said that one with a coalescing key was superseded, and none is published for a summary.
         let isFirst =
             !wasAccepted && notifications[number].outcomeAt == nil && !wasLeftOut(number) && !asksForSummary(number)
-            && !mayBeGivenUp(number)
-        if isAcceptanceKnown, !tokens[token].isExempt, isFirst, key == 0 {
+            && !mayBeGivenUp(number) && !mayHaveBeenDuplicate(number)
+        if isAcceptanceKnown, !isExempt(number), isFirst, key == 0 {
             check(
                 number > newest,
                 4,
                 "\(name(number)) was first accepted after record \(notifications[max(0, newest)].record)"
             )
         }
-        sequences[token][key].last = number
-        sequences[token][key].newest = max(newest, number)
-        let stamped = sequences[token][key].newestStamped
-        if stamped < 0 || isNewer(number, than: stamped) { sequences[token][key].newestStamped = number }
+        sequences[token][sequence].last = number
+        sequences[token][sequence].newest = max(newest, number)
+        let stamped = sequences[token][sequence].newestStamped
+        if stamped < 0 || isNewer(number, than: stamped) { sequences[token][sequence].newestStamped = number }
     }
 
     /// A worker may have settled a notification without the gateway's acceptance: it was refused, or it was read while
@@ -126,8 +128,8 @@ extension Auditor {
         let committed = world.broker.partitions.indices.map { partition in
             CommittedPosition(world.broker.committed[Int32(partition)], options)
         }
-        for (ordinal, token) in tokens.enumerated() where !token.isExempt {
-            for sequence in sequences[ordinal] where sequence.newest >= 0 {
+        for ordinal in tokens.indices {
+            for sequence in sequences[ordinal] where sequence.newest >= 0 && !isExempt(sequence.newest) {
                 // A sick topic's backlog may be on its way once more when the world ends, and retention may have taken
                 // some.
                 guard !isSick(sequence.newest), !isDeleted(sequence.newest) else { continue }
@@ -147,10 +149,11 @@ extension Auditor {
         }
     }
 
-    /// Its request was published before. Where that goes once more after a crash, this one is left out, and no outcome
-    /// says so.
+    /// Its request was published before, or in another lane. Where that goes once more after a crash, this one is left
+    /// out, and no outcome says so.
     private func mayBeDuplicate(_ number: Int) -> Bool {
-        options.dedupeWindow > 0 && !options.publishesAll && siblings(of: number).contains { $0 < number }
+        guard options.dedupeWindow > 0, !options.publishesAll else { return false }
+        return siblings(of: number).contains { $0 < number } || isRepeatedInOtherLane(number)
     }
 
     /// A committed position does not say that it is done: the next owner sends it again, behind older ones.
@@ -225,7 +228,7 @@ extension Auditor {
     ///
     /// - Parameter seconds: UNIX seconds.
     func dated(_ seconds: UInt32, by worker: SimulatedWorker) {
-        let earlier = min(worker.unixSeconds, world.redis.unixSeconds)
+        let earlier = min(worker.process.unixSeconds, world.redis.unixSeconds)
         let limit = max(earlier, Int64(World.unixSeconds(now)))
         check(Int64(seconds) <= limit, 5, "a tombstone by \(worker.name) lies ahead")
     }

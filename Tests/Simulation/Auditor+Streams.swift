@@ -23,15 +23,17 @@ extension Auditor {
         requested[worker.number]?.remove(token)
     }
 
-    /// A worker has given a notification up because its topic is refused: so many may be, until the app stops.
+    /// A worker has given a notification up because its topic is refused: so many may be, until the app stops for all
+    /// shards of the process.
     func checkTopicRejection(of number: Int, by worker: Int) {
         let topic = world.plan.records[notifications[number].record].topic
-        topicRejections[[worker, topic], default: []].insert(number)
-        let count = topicRejections[[worker, topic], default: []].count
+        let process = processes[worker] ?? worker
+        topicRejections[[process, topic], default: []].insert(number)
+        let count = topicRejections[[process, topic], default: []].count
         check(
             count <= (TopicRefusals.most - 1) * world.gateways[topic].disallowedPhases,
             10,
-            "worker \(worker) rejected \(count) notifications of topic \(topic) because the service refuses it"
+            "process \(process) rejected \(count) notifications of topic \(topic) because the service refuses it"
         )
     }
 }

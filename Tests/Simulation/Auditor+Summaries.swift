@@ -46,6 +46,6 @@ extension Auditor {
     private func noteExceptions(of number: Int, _ isMixed: Bool, _ isPresumed: Bool, _ isUnknown: Bool) {
         let isRefusedAfterAll = isMixed && notifications[number].accepted > 0
         guard isRefusedAfterAll || isUnknown || isPresumed && options.policy != .resend else { return }
-        tokens[notifications[number].token].isExempt = true
+        exempt(number)
     }
 }

@@ -1,4 +1,5 @@
 import PipelineCore
+import RequestLanes
 
 @testable import KafkaClient
 @testable import Sender
@@ -53,11 +54,11 @@ final class Auditor {
         var calledInvalidAt: VirtualTime?
         /// The first of the latest refusals by a gateway that knows the token; nil: it does not, or never refused it.
         var wronglyRefusedAt: VirtualTime?
-        /// Order cannot be asked for: a counted exception met one of its notifications.
-        var isExempt = false
+        /// Lanes in which order cannot be asked for: a counted exception met one of its notifications there.
+        var exemptLanes: Set<RequestLane> = []
     }
 
-    /// A token's notifications among which order holds. They are of one coalescing key, or without one.
+    /// A token's notifications among which order holds. They are of one lane, and of one coalescing key or without one.
     struct Sequence {
         /// The notification accepted last, the newest one, and the one with the newest stamp.
         var last = -1
@@ -94,9 +95,9 @@ final class Auditor {
     /// Index of the first notification of each record.
     var firstOf: [Int] = []
     var tokens = Array(repeating: Token(), count: World.tokenCount)
-    /// Of each token, by coalescing key.
+    /// Of each token; see ``Auditor/sequence(of:)``.
     var sequences: [[Sequence]]
-    /// Of each token and coalescing key, what was published.
+    /// Of each token and sequence, what was published.
     var published: [[Int]: [Int]] = [:]
     var owners: [Int32: Ownership] = [:]
     /// Everything below was found to be accounted for, by partition.
@@ -107,6 +108,10 @@ final class Auditor {
     var firstFetches: [VirtualTime?]
     /// The last time at which a member fetched a record from the group, by record and member.
     var fetchTimes: [[Int]: VirtualTime] = [:]
+    /// The first time of that since the member has had the record's partition. Of worlds with several lanes.
+    var takenTimes: [[Int]: VirtualTime] = [:]
+    /// The process of each worker, by their numbers.
+    var processes: [Int: Int] = [:]
     /// By member.
     var memberships: [Int: Membership] = [:]
     /// Indices of bad tokens whose outcome is stored, by record.
@@ -118,6 +123,7 @@ final class Auditor {
     var deadLetters: [String: Int] = [:]
     /// By the number in the request id: the records that carry it.
     var requests: [Int: [Int]] = [:]
+    /// By the number of the process.
     var connects: [Int: [VirtualTime]] = [:]
     /// Lanes and credentials that have asked for a connection before, kept so that no other takes their place in
     /// memory.
@@ -126,15 +132,15 @@ final class Auditor {
     var contentRefusals: [[Int]: Int] = [:]
     /// By lane or credential, which is kept, so that no other takes its place in memory.
     var failures: [ObjectIdentifier: (lane: AnyObject, time: VirtualTime)] = [:]
-    /// Credentials of each worker that have asked for a connection.
+    /// Credentials of each process that have asked for a connection.
     var all: [Int: Int] = [:]
     /// Tokens with a request in flight over HTTP/2, by worker, as far as that knows.
     var requested: [Int: Set<Int>] = [:]
-    /// The last acceptance of each worker and topic.
+    /// The last acceptance of each process and topic.
     var acceptances: [Int: VirtualTime] = [:]
-    /// Of tokens that are in order, by worker and topic.
+    /// Of tokens that are in order, by process and topic.
     var wrongTombstones: [Int: Int] = [:]
-    /// Notifications that were rejected because of their topic, by worker and topic.
+    /// Notifications that were rejected because of their topic, by process and topic.
     var topicRejections: [[Int]: Set<Int>] = [:]
     /// Bytes of the shards, by the number of the worker.
     var memory: [Int: Memory] = [:]
@@ -146,8 +152,8 @@ final class Auditor {
     var badgeNotifications: [Int: [Int]] = [:]
     /// Tokens and names of requests that leave the token's number alone.
     var plainRequests: Set<[Int]> = []
-    /// Orders to discard, by topic.
-    var discards: [Int: [AppControl.Discard]] = [:]
+    /// Orders to discard, by topic and place of the lane.
+    var discards: [[Int]: [AppControl.Discard]] = [:]
     /// Notifications without an outcome.
     var open = 0
     /// No notification before this one waits for its outcome.
@@ -158,7 +164,7 @@ final class Auditor {
         options = world.plan.options
         let largest = world.plan.records.map { $0.tokens.count + $0.badTokens }.max() ?? 0
         largestRecord = max(World.tokensOfLargeKey, largest)
-        let ofOne = Array(repeating: Sequence(), count: options.coalescingKeys + 1)
+        let ofOne = Array(repeating: Sequence(), count: world.laneMap.lanes.count * (options.coalescingKeys + 1))
         sequences = Array(repeating: ofOne, count: World.tokenCount)
         fetches = Array(repeating: nil, count: world.plan.records.count)
         firstFetches = Array(repeating: nil, count: world.plan.records.count)
@@ -171,7 +177,7 @@ final class Auditor {
                 // An owner that cannot read a record leaves it to one that can, which finds newer ones sent.
                 let isReadBySome =
                     options.hasDifferentOwners && (entry.form == .json || entry.form == .misplaced && options.isSpread)
-                if entry.shift != 0 || isReadBySome { tokens[ordinal].isExempt = true }
+                if entry.shift != 0 || isReadBySome { tokens[ordinal].exemptLanes.insert(entry.lane) }
             }
         }
         open = notifications.count

@@ -1,4 +1,5 @@
 import APNsProtocol
+import RequestLanes
 
 /// Something that goes wrong at a time, for a time.
 struct Fault: Sendable, Equatable {
@@ -120,13 +121,23 @@ struct Fault: Sendable, Equatable {
     /// The worker and the topic that it meets, modulo their number.
     var worker: Int
     var topic: Int
+    /// The lane that the levers of the topic are pulled in; nil: they name none.
+    var lane: RequestLane?
 
-    init(_ kind: Kind, at time: VirtualTime, lasting: VirtualTime = 0, worker: Int = 0, topic: Int = 0) {
+    init(
+        _ kind: Kind,
+        at time: VirtualTime,
+        lasting: VirtualTime = 0,
+        worker: Int = 0,
+        topic: Int = 0,
+        lane: RequestLane? = nil
+    ) {
         self.kind = kind
         self.time = time
         self.lasting = lasting
         self.worker = worker
         self.topic = topic
+        self.lane = lane
     }
 
     init(_ dice: inout Dice, within end: VirtualTime, _ options: WorldPlan.Options) {

@@ -101,6 +101,8 @@ struct Features: OptionSet, Sendable, Hashable {
     static let cutLogs = Features(rawValue: 1 << 46)
     /// Topics over HTTP/2 that the service refuses for a time, as after an app's transfer to another team.
     static let disallowedTopics = Features(rawValue: 1 << 47)
+    /// Requests in several lanes, and workers that serve all of them or one.
+    static let lanes = Features(rawValue: 1 << 48)
 
     /// New ones come at the end: the dice of a feature are told by its place.
     static let named: [(name: String, feature: Features)] = [
@@ -121,7 +123,7 @@ struct Features: OptionSet, Sendable, Hashable {
         ("different-owners", .differentOwners),
         ("little-room", .littleRoom), ("refused-publications", .refusedPublications),
         ("refused-contents", .refusedContents), ("cut-logs", .cutLogs),
-        ("disallowed-topics", .disallowedTopics),
+        ("disallowed-topics", .disallowedTopics), ("lanes", .lanes),
     ]
 
     static let all = Features(named.map(\.feature))

@@ -1,6 +1,10 @@
+import RequestLanes
+
 @testable import KafkaClient
 
-/// The broker of a world: push.requests, what is committed about it, and the group that reads.
+/// The broker of a world: the requests of all lanes, what is committed about them, and the groups that read.
+///
+/// Partitions are numbered through all lanes; see ``LaneMap``.
 final class SimulatedBroker {
     /// One record as it lies in its partition.
     struct Stored {
@@ -20,7 +24,8 @@ final class SimulatedBroker {
     unowned let world: World
     private(set) var partitions: [[Stored]]
     private(set) var committed: [Int32: Committed] = [:]
-    let group: SimulatedGroup
+    /// One for each lane.
+    let groups: [SimulatedGroup]
     /// First offset that retention has left, by partition; 0: it took nothing.
     private(set) var low: [Int64]
     /// The same when the group committed for the first time; 0 if retention had taken nothing by then.
@@ -34,13 +39,18 @@ final class SimulatedBroker {
     /// The broker answers no client before this time.
     private(set) var awayUntil: VirtualTime = 0
 
-    init(world: World, partitions count: Int) {
+    init(world: World) {
         self.world = world
-        partitions = Array(repeating: [], count: count)
-        low = Array(repeating: 0, count: count)
+        let lanes = world.laneMap
+        partitions = Array(repeating: [], count: lanes.count)
+        low = Array(repeating: 0, count: lanes.count)
         beginnings = low
-        group = SimulatedGroup(world: world, partitions: count)
+        groups = lanes.lanes.map { SimulatedGroup(world: world, partitions: lanes.partitions(of: $0)) }
     }
+
+    func group(of lane: RequestLane) -> SimulatedGroup { groups[world.laneMap.index(of: lane)] }
+
+    private func group(reading partition: Int32) -> SimulatedGroup { group(of: world.laneMap.lane(of: partition)) }
 
     var isAway: Bool { world.clock.now < awayUntil }
 
@@ -54,7 +64,7 @@ final class SimulatedBroker {
         return away + world.dice.time(1...15)
     }
 
-    /// Stores a record of push.requests; offsets have holes.
+    /// Stores a record of a lane; offsets have holes.
     func publish(
         _ ordinal: Int,
         key: [UInt8],
@@ -65,9 +75,10 @@ final class SimulatedBroker {
     ) {
         let next = (partitions[Int(partition)].last?.record.offset ?? -1) + 1
         let offset = next + Int64(world.dice.chance(10) ? world.dice.pick(1...5) : 0)
+        let place = world.laneMap.place(of: partition)
         let record = KafkaRecord(
-            topic: World.requests,
-            partition: partition,
+            topic: place.topic,
+            partition: place.partition,
             offset: offset,
             key: key,
             value: value,
@@ -76,15 +87,17 @@ final class SimulatedBroker {
         )
         let time = world.clock.now + roundTrip()
         partitions[Int(partition)].append(Stored(record: record, time: time, ordinal: ordinal))
-        world.clock.at(time) { [self] in group.wakeOwner(of: partition) }
+        world.clock.at(time) { [self] in group(reading: partition).wakeOwner(of: partition) }
     }
 
     func watermarks(of place: KafkaTopicPartition) -> KafkaWatermarks {
-        guard place.topic == World.requests else { return KafkaWatermarks(low: 0, high: outcomes) }
-        return KafkaWatermarks(low: low[Int(place.partition)], high: end(of: place.partition))
+        guard let partition = world.laneMap.number(of: place) else { return KafkaWatermarks(low: 0, high: outcomes) }
+        return KafkaWatermarks(low: low[Int(partition)], high: end(of: partition))
     }
 
-    func committed(_ place: KafkaTopicPartition) -> Committed? { committed[place.partition] }
+    func committed(_ place: KafkaTopicPartition) -> Committed? {
+        world.laneMap.number(of: place).flatMap { committed[$0] }
+    }
 
     /// Retention: the oldest records go, all but the last one.
     func deleteRecords(of partition: Int32, percent: Int) {
@@ -122,7 +135,7 @@ final class SimulatedBroker {
         cut = made
         world.auditor.cutAway(lost, of: partition, leaving: count)
         world.note(.fault, Int(partition), count, "\(partition) is cut at \(made.end), passed \(made.passed)")
-        world.clock.at(made.fetchesFrom) { [self] in group.wakeOwner(of: partition) }
+        world.clock.at(made.fetchesFrom) { [self] in group(reading: partition).wakeOwner(of: partition) }
         return true
     }
 
@@ -137,8 +150,10 @@ final class SimulatedBroker {
         cut.map { $0.partition != partition || $0.fetchesFrom <= world.clock.now } ?? true
     }
 
-    func answersQuestions(about partition: Int32) -> Bool {
-        cut.map { $0.partition != partition || $0.questionsFrom <= world.clock.now } ?? true
+    /// The leader of a partition does; so do those of other Kafka topics.
+    func answersQuestions(about place: KafkaTopicPartition) -> Bool {
+        guard let partition = world.laneMap.number(of: place) else { return true }
+        return cut.map { $0.partition != partition || $0.questionsFrom <= world.clock.now } ?? true
     }
 
     /// By hand, while the group has no member: a partition whose log was cut goes on there, or at a cursor before.
@@ -225,21 +240,25 @@ final class SimulatedBroker {
         by member: SimulatedConsumer,
         in generation: Int
     ) -> KafkaError? {
-        if let refusal = group.refusal(of: member, in: generation) {
+        if let refusal = member.group.refusal(of: member, in: generation) {
             world.note(.commitRefused, member.number, 0, "\(member.name) may not commit: \(refusal.name)")
             return refusal
         }
         for own in offsets.sorted(by: { $0.partition < $1.partition }) {
+            guard let partition = world.laneMap.number(of: own.place), member.partitions.contains(partition) else {
+                world.auditor.check(false, 3, "\(member.name) has committed \(own), which is no partition of its lane")
+                continue
+            }
             let offset = member.traits.written(own)
             let position = Committed(offset: offset.offset, metadata: offset.metadata)
             world.note(
                 .committed,
-                Int(offset.partition),
+                Int(partition),
                 Int(offset.offset),
                 "\(member.name) committed \(offset) \(offset.metadata)"
             )
-            let former = committed[offset.partition]
-            committed[offset.partition] = position
+            let former = committed[partition]
+            committed[partition] = position
             world.auditor.committed(offset, meaning: own, after: former, by: member)
         }
         return nil

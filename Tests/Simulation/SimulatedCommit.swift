@@ -28,9 +28,3 @@ struct SimulatedCommit {
         func deferral(now: VirtualTime) -> VirtualTime { deferred.until > now ? deferred.until - now : 0 }
     }
 }
-
-extension SimulatedConsumer {
-    static func place(_ partition: Int32) -> KafkaTopicPartition {
-        KafkaTopicPartition(topic: World.requests, partition: partition)
-    }
-}

@@ -16,9 +16,7 @@ extension SimulatedConsumer {
         loop.deliver(after: delay) { [weak self] in
             guard let self, !isGone else { return }
             let broker = world.broker
-            let hasLeaders = places.allSatisfy {
-                $0.topic != World.requests || broker.answersQuestions(about: $0.partition)
-            }
+            let hasLeaders = places.allSatisfy { broker.answersQuestions(about: $0) }
             guard !broker.isAway, unreachableUntil <= world.clock.now, hasLeaders else {
                 return completion(.failure(.timedOut))
             }

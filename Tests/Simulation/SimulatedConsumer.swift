@@ -1,10 +1,11 @@
 import PushTopics
+import RequestLanes
 
 @testable import KafkaClient
 @testable import Sender
 @testable import SimulatedServers
 
-/// A worker's member of the group; the contract of `KafkaConsumer`.
+/// A worker's member of the group of its lane; the contract of `KafkaConsumer`.
 ///
 /// Reports of the group are made from inside `consumeBatch`, as there.
 final class SimulatedConsumer: GroupConsumer {
@@ -18,6 +19,9 @@ final class SimulatedConsumer: GroupConsumer {
     private static let clientTimeout = VirtualTime.seconds(60)
 
     let number: Int
+    let lane: RequestLane
+    /// Partitions of the lane, by the numbers of ``LaneMap``, as everywhere here.
+    let partitions: Range<Int32>
     let name: String
     let staticName: String?
     let traits: OwnerTraits
@@ -58,14 +62,31 @@ final class SimulatedConsumer: GroupConsumer {
     /// The next assignment cannot be completed.
     var failsAssignment = false
 
-    init(world: World, loop: SimulatedEventLoop, number: Int, name: String, staticName: String?) {
+    init(
+        world: World,
+        loop: SimulatedEventLoop,
+        lane: RequestLane,
+        number: Int,
+        name: String,
+        staticName: String?,
+        traits: OwnerTraits
+    ) {
         self.world = world
         self.loop = loop
+        self.lane = lane
+        partitions = world.laneMap.partitions(of: lane)
         self.number = number
         self.name = name
         self.staticName = staticName
-        traits = world.drawTraits(ofLife: number)
+        self.traits = traits
     }
+
+    var group: SimulatedGroup { world.broker.group(of: lane) }
+
+    /// The number of a partition of the lane.
+    func ordinal(of place: KafkaTopicPartition) -> Int32 { partitions.lowerBound + place.partition }
+
+    private func place(of partition: Int32) -> KafkaTopicPartition { world.laneMap.place(of: partition) }
 
     // MARK: The group's side
 
@@ -101,7 +122,7 @@ final class SimulatedConsumer: GroupConsumer {
         let kept = held.sorted()
         world.note(.assigned, number, added.count, "\(name) is given \(added), keeps \(kept), gives \(surplus)")
         if !surplus.isEmpty {
-            revoke(surplus, lost: false) { [self] in world.broker.group.rebalance(joining: self) }
+            revoke(surplus, lost: false) { [self] in group.rebalance(joining: self) }
         }
         if !added.isEmpty || held.isEmpty {
             reports.append(.assigned(added))
@@ -116,10 +137,10 @@ final class SimulatedConsumer: GroupConsumer {
         reports.removeAll { if case .committed = $0 { false } else { true } }
         guard whenRevoked == nil else {
             isLossPending = true
-            whenRevoked = { [self] in world.broker.group.join(self) }
+            whenRevoked = { [self] in group.join(self) }
             return
         }
-        revoke(held.sorted(), lost: true) { [self] in world.broker.group.join(self) }
+        revoke(held.sorted(), lost: true) { [self] in group.join(self) }
     }
 
     private func revoke(_ partitions: [Int32], lost: Bool, then body: @escaping () -> Void) {
@@ -173,7 +194,7 @@ final class SimulatedConsumer: GroupConsumer {
                 outOfRange.insert(partition)
                 if isCut { tellOfCut() }
                 world.note(.fetched, number, -1, "\(name): the next offset of \(partition) is out of range")
-                return .failed(.offsetOutOfRange, at: offset, Self.place(partition))
+                return .failed(.offsetOutOfRange, at: offset, place(of: partition))
             }
             var next = first
             while next < stored.count, records.count < max, stored[next].time <= world.clock.now {
@@ -198,7 +219,7 @@ final class SimulatedConsumer: GroupConsumer {
             case .assigned(let partitions):
                 questions.assign(partitions)
                 world.auditor.heardAssignment(self)
-                onAssigned?(partitions.map(Self.place))
+                onAssigned?(partitions.map(place))
             case .revoked(let partitions, let lost):
                 questions.withdraw(partitions, isCooperative: world.plan.options.isCooperative)
                 questions.revoke(partitions, lost: lost)
@@ -206,13 +227,14 @@ final class SimulatedConsumer: GroupConsumer {
                     release(partitions)
                     world.auditor.fenced(self)
                 }
-                onRevoked?(partitions.map(Self.place), lost)
+                onRevoked?(partitions.map(place), lost)
             case .committed(let error, let commit): tell(commit, error)
             }
         }
     }
 
     private func start(_ partitions: [Int32], from offset: (Int32) -> Int64?) {
+        group.movedAt = world.clock.now
         for partition in partitions where held.contains(partition) {
             let first = offset(partition) ?? KafkaOffset.beginning
             let start = first < 0 ? world.broker.low[Int(partition)] : first
@@ -220,12 +242,13 @@ final class SimulatedConsumer: GroupConsumer {
             outOfRange.remove(partition)
             starts[partition] = start
             // One that stood still may hear of its assignment when the group has thrown it out.
-            if world.broker.group.contains(self) { world.auditor.assigned(self, partition) }
+            if group.contains(self) { world.auditor.assigned(self, partition) }
         }
         wake()
     }
 
     private func release(_ partitions: [Int32]) {
+        group.movedAt = world.clock.now
         world.auditor.released(self, partitions.filter { positions[$0] != nil })
         if let cut = world.broker.cut, partitions.contains(cut.partition) { toldOfCutAt = nil }
         for partition in partitions {
@@ -242,7 +265,7 @@ final class SimulatedConsumer: GroupConsumer {
             throw .fatal
         }
         guard let partitions = questions.takeAssign() else { return }
-        start(partitions) { partition in offsets.first { $0.partition == partition }?.offset }
+        start(partitions) { partition in offsets.first { ordinal(of: $0.place) == partition }?.offset }
     }
 
     func completeRevoke() throws(KafkaError) {
@@ -319,12 +342,12 @@ final class SimulatedConsumer: GroupConsumer {
     }
 
     func pause(_ partitions: [KafkaTopicPartition]) throws(KafkaError) {
-        paused.formUnion(partitions.map(\.partition))
+        paused.formUnion(partitions.map(ordinal))
     }
 
     /// Now and then some records come once more, as they do with librdkafka.
     func resume(_ partitions: [KafkaTopicPartition]) throws(KafkaError) {
-        for partition in partitions.map(\.partition).sorted() where paused.remove(partition) != nil {
+        for partition in partitions.map(ordinal).sorted() where paused.remove(partition) != nil {
             guard let position = positions[partition], let start = starts[partition] else { continue }
             // Dice of its own: the worker does not choose the order in which partitions are resumed.
             var dice = Dice(seed: world.plan.seed ^ world.clock.now, stream: UInt64(partition))
@@ -338,9 +361,11 @@ final class SimulatedConsumer: GroupConsumer {
     }
 
     func seekWithoutWaiting(to positions: [KafkaPartitionOffset]) throws(KafkaError) {
-        for position in positions where owns(position.partition) {
-            outOfRange.remove(position.partition)
-            self.positions[position.partition] = LogPosition(offset: max(0, position.offset))
+        for position in positions {
+            let partition = ordinal(of: position.place)
+            guard owns(partition) else { continue }
+            outOfRange.remove(partition)
+            self.positions[partition] = LogPosition(offset: max(0, position.offset))
         }
         wake()
     }
@@ -349,7 +374,7 @@ final class SimulatedConsumer: GroupConsumer {
     func close(timeoutMilliseconds: Int32) -> Bool {
         guard !isGone else { return true }
         die()
-        let group = world.broker.group
+        let group = group
         if staticName == nil {
             group.remove(self)
         } else {

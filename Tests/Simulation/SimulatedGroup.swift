@@ -1,7 +1,7 @@
 @testable import KafkaClient
 @testable import SimulatedServers
 
-/// The coordinator of the consumer group: members, generations, and who has which partition.
+/// The coordinator of the consumer group of a lane: members, generations, and who has which partition.
 ///
 /// A rebalance goes in rounds: every member hears of it with a heartbeat, gives up what it must (all of it under eager
 /// assignment, what moves under cooperative), and joins; when all have, or the patience with the others is over, the
@@ -19,7 +19,7 @@ final class SimulatedGroup {
     }
 
     private unowned let world: World
-    private let partitions: Int
+    private let partitions: Range<Int32>
     private(set) var members: [SimulatedConsumer] = []
     private(set) var generation = 0
     private var state = State.stable
@@ -27,8 +27,11 @@ final class SimulatedGroup {
     private var rounds = 0
     /// Partitions that each member was given last, by its number.
     private var given: [Int: [Int32]] = [:]
+    /// The last time at which a member began or ended to read a partition.
+    var movedAt: VirtualTime = 0
 
-    init(world: World, partitions: Int) {
+    /// - Parameter partitions: those of the lane.
+    init(world: World, partitions: Range<Int32>) {
         self.world = world
         self.partitions = partitions
     }
@@ -184,8 +187,8 @@ final class SimulatedGroup {
     /// Evenly, and as it was as far as that goes.
     private func target() -> [Int: [Int32]] {
         var result: [Int: [Int32]] = [:]
-        let most = (partitions + members.count - 1) / members.count
-        var free = (0..<Int32(partitions)).map { $0 }
+        let most = (partitions.count + members.count - 1) / members.count
+        var free = Array(partitions)
         if world.plan.options.isCooperative {
             for member in members {
                 let kept = Array(free.filter { member.holds($0) }.prefix(most))

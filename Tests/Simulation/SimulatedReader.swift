@@ -23,37 +23,37 @@ final class SimulatedReader: PartitionReader {
 
     func begin(_ place: KafkaTopicPartition, at offset: Int64) throws(KafkaError) {
         guard !world.broker.isAway else { throw .timedOut }
-        positions[place.partition] = Position(log: LogPosition(offset: offset))
+        positions[consumer.ordinal(of: place)] = Position(log: LogPosition(offset: offset))
     }
 
     func stop(_ place: KafkaTopicPartition) {
-        positions[place.partition] = nil
+        positions[consumer.ordinal(of: place)] = nil
     }
 
     func read(_ place: KafkaTopicPartition, max: Int) -> KafkaBatch? {
-        guard !world.broker.isAway, world.broker.answersFetches(of: place.partition),
-            let position = positions[place.partition]
+        let partition = consumer.ordinal(of: place)
+        guard !world.broker.isAway, world.broker.answersFetches(of: partition), let position = positions[partition]
         else { return nil }
-        let isCut = world.broker.isCut(before: position.log, in: place.partition)
+        let isCut = world.broker.isCut(before: position.log, in: partition)
         if isCut { consumer.tellOfCut() }
-        if isCut || position.offset < world.broker.low[Int(place.partition)] {
+        if isCut || position.offset < world.broker.low[Int(partition)] {
             return .failed(.offsetOutOfRange, at: position.offset, place)
         }
-        let stored = world.broker.partitions[Int(place.partition)]
-        let first = world.broker.place(of: position.offset, in: place.partition)
+        let stored = world.broker.partitions[Int(partition)]
+        let first = world.broker.place(of: position.offset, in: partition)
         let there = stored[first...].prefix(min(max, 20)).prefix { $0.time <= world.clock.now }
         guard let last = there.last else {
             guard first == stored.count, position.toldEnd != position.offset else { return nil }
-            let end = Swift.max(position.offset, world.broker.end(of: place.partition))
-            positions[place.partition]?.toldEnd = position.offset
+            let end = Swift.max(position.offset, world.broker.end(of: partition))
+            positions[partition]?.toldEnd = position.offset
             return .failed(.partitionEnd, at: end, place)
         }
-        positions[place.partition]?.log = LogPosition(
+        positions[partition]?.log = LogPosition(
             offset: last.record.offset + 1,
-            isOfFormerLog: world.broker.cut?.partition != place.partition
+            isOfFormerLog: world.broker.cut?.partition != partition
         )
         for record in there { world.auditor.fetchedAgain(record.ordinal, by: consumer) }
-        world.note(.fetched, Int(place.partition), there.count, "\(consumer.name) reads \(there.count) records again")
+        world.note(.fetched, Int(partition), there.count, "\(consumer.name) reads \(there.count) records again")
         return KafkaBatch(there.map { consumer.traits.seen($0.record) })
     }
 

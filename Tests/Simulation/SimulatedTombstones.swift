@@ -87,15 +87,15 @@ final class SimulatedFollower {
     private let loop: SimulatedEventLoop
     private let follower: TombstoneFollower
 
-    /// - Parameter shard: the event loop that asks the filter.
-    init(world: World, shard: SimulatedEventLoop) {
+    /// - Parameter shards: the event loops that ask the filter.
+    init(world: World, shards: [SimulatedEventLoop]) {
         loop = SimulatedEventLoop(clock: world.clock) {}
         reader = SimulatedTombstoneReader(world: world)
         filters = DeadTokenSets(
             maxAge: .nanoseconds(Int64(world.plan.options.filterMaxAge)),
             memoryBytes: 1 << 20,
             writer: loop,
-            readers: [shard],
+            readers: shards,
             logger: World.logger
         ) { _, _ in true }
         follower = TombstoneFollower(

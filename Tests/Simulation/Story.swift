@@ -16,10 +16,7 @@ struct Story {
             from: whole,
             left: report.violation.map { "\($0)" },
             options: "\(plan.options)",
-            faults: plan.faults.map { fault in
-                "at \(Self.milliseconds(fault.time)) for \(Self.milliseconds(fault.lasting)): \(fault.kind), "
-                    + "worker \(fault.worker), topic \(fault.topic)"
-            },
+            faults: plan.faults.map { Self.text(of: $0) },
             events: report.story,
             lines: lines
         )
@@ -67,6 +64,12 @@ struct Story {
         let omitted = max(0, events.count - lines)
         if omitted > 0 { text.append("… \(omitted) lines") }
         self.text = text + events.suffix(lines)
+    }
+
+    private static func text(of fault: Fault) -> String {
+        let times = "at \(milliseconds(fault.time)) for \(milliseconds(fault.lasting))"
+        let lane = fault.lane.map { ", lane \($0)" } ?? ""
+        return "\(times): \(fault.kind), worker \(fault.worker), topic \(fault.topic)\(lane)"
     }
 
     private static func milliseconds(_ time: VirtualTime) -> String { "\(time / .milliseconds(1)) ms" }

@@ -4,19 +4,19 @@ import PipelineCore
 extension World {
     func inject(_ fault: Fault) {
         note(.fault, fault.worker, fault.topic, "FAULT \(fault.kind) for \(fault.lasting / .milliseconds(1)) ms")
-        let running = workers.filter(\.isRunning)
+        let running = processes.filter(\.isRunning)
         if !running.isEmpty { meet(fault, running[fault.worker % running.count]) }
         meet(fault, gateways[fault.topic % gateways.count])
         switch fault.kind {
         case .scale:
             guard !isClosed else { return }
-            startWorker(slot: workers.count)
-            let worker = workers[workers.count - 1]
-            clock.after(fault.lasting) { worker.stop() }
+            startWorker(slot: processes.count)
+            let process = processes[processes.count - 1]
+            clock.after(fault.lasting) { process.stop() }
         case .brokerAway: broker.goAway(for: fault.lasting)
         case .redisAway:
             redis.goAway(for: fault.lasting)
-            for worker in running { worker.pipeline?.lose() }
+            for worker in running.flatMap(\.workers) { worker.pipeline?.lose() }
         case .retention(let percent): broker.deleteRecords(of: partition(of: fault), percent: percent)
         case .logCut(let records, let hasEpochs):
             cutLog(of: partition(of: fault), records: records, hasEpochs: hasEpochs, for: fault.lasting)
@@ -44,7 +44,7 @@ extension World {
         }
     }
 
-    private func partition(of fault: Fault) -> Int32 { Int32(fault.topic % plan.options.partitions) }
+    private func partition(of fault: Fault) -> Int32 { Int32(fault.topic % laneMap.count) }
 
     /// An operator puts the metadata in order that no worker could read.
     private func mend(_ partition: Int32, _ metadata: String, after time: VirtualTime) {
@@ -66,20 +66,20 @@ extension World {
     func withoutMembers(for time: VirtualTime, _ body: @escaping () -> Void) {
         guard !isClosed else { return }
         isClosed = true
-        for worker in workers { worker.stop() }
-        waitForEmptyGroup { [self] in
+        for process in processes { process.stop() }
+        waitForEmptyGroups { [self] in
             body()
             clock.after(time) { [self] in
                 isClosed = false
-                for slot in 0..<plan.options.workers where !workers[slot].isRunning { startWorker(slot: slot) }
+                for slot in 0..<plan.options.workers where !processes[slot].isRunning { startWorker(slot: slot) }
             }
         }
     }
 
-    private func waitForEmptyGroup(_ body: @escaping () -> Void) {
+    private func waitForEmptyGroups(_ body: @escaping () -> Void) {
         clock.after(.milliseconds(200)) { [self] in
-            guard !workers.contains(where: \.isRunning), broker.group.members.isEmpty else {
-                return waitForEmptyGroup(body)
+            guard !processes.contains(where: \.isRunning), broker.groups.allSatisfy(\.members.isEmpty) else {
+                return waitForEmptyGroups(body)
             }
             body()
         }
@@ -133,22 +133,32 @@ extension World {
         }
     }
 
-    /// Lets a fault meet one worker.
+    /// Lets a fault meet one worker process.
+    private func meet(_ fault: Fault, _ process: SimulatedProcess) {
+        switch fault.kind {
+        case .crash:
+            process.crash()
+            restart(process, after: fault.lasting)
+        case .stop:
+            process.stop()
+            restart(process, after: fault.lasting)
+        case .holdUp:
+            process.hold(for: fault.lasting)
+            for worker in process.workers { evict(worker, after: fault.lasting) }
+        case .suspension:
+            process.suspend(for: fault.lasting)
+            for worker in process.workers { evict(worker, after: fault.lasting) }
+        case .tombstonesAway: process.follower?.reader.awayUntil = clock.now + fault.lasting
+        case .clockJump(let seconds): process.jump(seconds: seconds)
+        case .rebalance: broker.groups[fault.topic % broker.groups.count].rebalance(joining: nil)
+        default: meet(fault, process.workers[fault.topic % process.workers.count])
+        }
+    }
+
+    /// Lets a fault that a process' clients have each by themselves meet one shard.
     private func meet(_ fault: Fault, _ worker: SimulatedWorker) {
         let end = clock.now + fault.lasting
         switch fault.kind {
-        case .crash:
-            worker.crash()
-            restart(worker, after: fault.lasting)
-        case .stop:
-            worker.stop()
-            restart(worker, after: fault.lasting)
-        case .holdUp:
-            worker.loop.hold(for: fault.lasting)
-            evict(worker, after: fault.lasting)
-        case .suspension:
-            worker.loop.suspend(for: fault.lasting)
-            evict(worker, after: fault.lasting)
         case .groupUnreachable:
             worker.consumer.unreachableUntil = end
             evict(worker, after: fault.lasting)
@@ -162,12 +172,9 @@ extension World {
         case .commitsUnanswered(let isApplied): worker.consumer.commitFaults.unanswered = (end, isApplied)
         case .commitsThrow: worker.consumer.commitFaults.throwsUntil = end
         case .assignmentFails: worker.consumer.failsAssignment = true
-        case .rebalance: broker.group.rebalance(joining: nil)
         case .producerBroken: worker.producer.breakDown()
         case .acknowledgementsLate: worker.producer.lateUntil = end
-        case .tombstonesAway: worker.follower?.reader.awayUntil = end
         case .redisHangs: worker.pipeline?.hang(for: fault.lasting)
-        case .clockJump(let seconds): worker.jump(seconds: seconds)
         default: break
         }
     }
@@ -225,20 +232,20 @@ extension World {
         }
     }
 
-    /// A worker ends because its client cannot go on.
-    func failed(_ worker: SimulatedWorker) {
-        worker.crash()
-        restart(worker, after: .seconds(1))
+    /// A worker process ends because a client of a shard cannot go on.
+    func failed(_ process: SimulatedProcess) {
+        process.crash()
+        restart(process, after: .seconds(1))
     }
 
     /// Another process takes the place, as a supervisor would see to it, when the former one has ended.
-    func restart(_ worker: SimulatedWorker, after time: VirtualTime) {
+    func restart(_ process: SimulatedProcess, after time: VirtualTime) {
         clock.after(time) { [self] in
-            guard workers[worker.slot] === worker else { return }
-            if worker.isRunning || isClosed {
-                restart(worker, after: .milliseconds(200))
+            guard processes[process.slot] === process else { return }
+            if process.isRunning || isClosed {
+                restart(process, after: .milliseconds(200))
             } else {
-                startWorker(slot: worker.slot)
+                startWorker(slot: process.slot)
             }
         }
     }
@@ -247,11 +254,10 @@ extension World {
     /// group cannot be reached, later if it does not run.
     private func evict(_ worker: SimulatedWorker, after time: VirtualTime) {
         guard time > SimulatedGroup.sessionTimeout else { return }
-        let life = worker.number
-        clock.after(SimulatedGroup.sessionTimeout) { [self] in
-            let worker = workers[worker.slot]
-            guard worker.number == life, worker.isRunning, broker.group.contains(worker.consumer) else { return }
-            broker.group.remove(worker.consumer)
+        clock.after(SimulatedGroup.sessionTimeout) {
+            let group = worker.consumer.group
+            guard worker.isRunning, group.contains(worker.consumer) else { return }
+            group.remove(worker.consumer)
             worker.loop.deliver(after: 0) { worker.consumer.lose() }
         }
     }

@@ -12,6 +12,7 @@ import SwiftProtobuf
 extension World {
     static let start = VirtualTime.seconds(1000)
     static let names = TopicNames()
+    /// The Kafka topic of the normal lane.
     static let requests = names.requests
     static let environment = "sandbox"
     /// The environment of topics over HTTP/2, where there are any. Records name theirs then.

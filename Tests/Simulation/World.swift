@@ -5,6 +5,7 @@ import Logging
 import PipelineCore
 import PushSchemas
 import PushTopics
+import RequestLanes
 import SwiftProtobuf
 
 @testable import Sender
@@ -34,7 +35,7 @@ final class World {
     var dice: Dice
     private var trace: Trace
     private(set) var gateways: [SimulatedGateway] = []
-    private(set) var workers: [SimulatedWorker] = []
+    private(set) var processes: [SimulatedProcess] = []
     private var lives = 0
     private var unpublished: Int
     private var offsets: [Int64?]
@@ -48,6 +49,7 @@ final class World {
     var recordsCountedLost = 0
     /// Partitions that workers counted as cut, those of workers that have ended.
     var cutsCounted = 0
+    let laneMap: LaneMap
     /// The topics that the sender counts the records to, and the partitions.
     private let topics: [AppHash]
     private let partitions: [Int32]
@@ -66,7 +68,7 @@ final class World {
 
         init(_ world: World) {
             auditor = Auditor(world: world)
-            broker = SimulatedBroker(world: world, partitions: world.plan.options.partitions)
+            broker = SimulatedBroker(world: world)
             redis = WorldRedis(world: world)
         }
     }
@@ -77,7 +79,12 @@ final class World {
         tokens = plan.options.isSpread ? .spread : .plain
         trace = Trace(tells: tells)
         topics = plan.records.map { Self.topic(of: $0, plan.options) }
-        partitions = plan.records.map { Int32(($0.topic + $0.key + $0.shift) % plan.options.partitions) }
+        let lanes = LaneMap(plan.options.requestLanes, partitions: plan.options.partitions)
+        laneMap = lanes
+        partitions = plan.records.map { record in
+            let place = (record.topic + record.key + record.shift) % plan.options.partitions
+            return lanes.partitions(of: record.lane).lowerBound + Int32(place)
+        }
         unpublished = plan.records.count
         offsets = Array(repeating: nil, count: plan.records.count)
         configuration = Self.configuration(plan.options)
@@ -98,6 +105,9 @@ final class World {
         guard let parts else { preconditionFailure("a world has its parts from its beginning") }
         return parts
     }
+
+    /// The shards of all processes, in the order of their slots and lanes.
+    var workers: [SimulatedWorker] { processes.flatMap(\.workers) }
 
     var hasClockJumps: Bool {
         plan.faults.contains { fault in
@@ -121,7 +131,7 @@ final class World {
     /// Lets everything happen, up to the first violation.
     func run() -> Report {
         if plan.options.hasRegistrations { registerTokens() }
-        for _ in 0..<plan.options.workers { startWorker(slot: workers.count) }
+        for _ in 0..<plan.options.workers { startWorker(slot: processes.count) }
         for (ordinal, record) in plan.records.enumerated() {
             clock.at(Self.start + record.time) { [self] in publish(ordinal) }
         }
@@ -148,7 +158,7 @@ final class World {
             events: trace.events,
             ended: clock.now - Self.start
         )
-        for worker in workers where worker.isRunning { worker.crash() }
+        for process in processes { process.crash() }
         clock.clear()
         return report
     }
@@ -183,14 +193,14 @@ final class World {
         }
     }
 
-    private var isOver: Bool { isStopping && !workers.contains(where: \.isRunning) }
+    private var isOver: Bool { isStopping && !processes.contains(where: \.isRunning) }
 
     /// Looks now and then whether all is done; then the workers are told to stop.
     private func watch() {
         clock.after(.milliseconds(100)) { [self] in
             guard isHealed, !isClosed, isDone else { return watch() }
             isStopping = true
-            for worker in workers { worker.stop() }
+            for process in processes { process.stop() }
         }
     }
 
@@ -214,11 +224,11 @@ final class World {
         refusedTopics = [:]
         for gateway in gateways { gateway.heal() }
         if !plan.options.isForGood { redis.mend() }
-        for worker in workers where worker.isRunning && worker.isNarrow {
-            worker.stop()
-            if worker.slot < plan.options.workers { restart(worker, after: .milliseconds(100)) }
+        for process in processes where process.isRunning && process.isNarrow {
+            process.stop()
+            if process.slot < plan.options.workers { restart(process, after: .milliseconds(100)) }
         }
-        for slot in 0..<plan.options.workers where !workers[slot].isRunning { startWorker(slot: slot) }
+        for slot in 0..<plan.options.workers where !processes[slot].isRunning { startWorker(slot: slot) }
     }
 
     /// The traits of a worker's life; those of the last lives let the world end.
@@ -251,20 +261,22 @@ final class World {
     func startWorker(slot: Int) {
         guard !isStopping, !isClosed else { return }
         auditor.failures = [:]
-        lives += 1
-        let worker = SimulatedWorker(world: self, slot: slot, number: lives)
-        if slot < workers.count { workers[slot] = worker } else { workers.append(worker) }
-        worker.start()
+        let process = SimulatedProcess(world: self, slot: slot, number: lives + 1)
+        lives += process.workers.count
+        if slot < processes.count { processes[slot] = process } else { processes.append(process) }
+        process.start()
     }
 
-    func checkLimits(ofWorker slot: Int) {
-        guard slot < workers.count, let shard = workers[slot].shard else { return }
-        auditor.checkLimits(of: shard, worker: workers[slot].number)
-        auditor.checkWork(of: workers[slot])
+    func checkLimits(ofSlot slot: Int, in lane: RequestLane) {
+        guard slot < processes.count, let worker = processes[slot].worker(of: lane), let shard = worker.shard
+        else { return }
+        auditor.checkLimits(of: shard, worker)
+        auditor.checkWork(of: worker)
     }
 
     // MARK: What the parts ask and tell
 
+    /// See ``LaneMap``.
     func partition(ofRecord ordinal: Int) -> Int32 { partitions[ordinal] }
 
     /// The ledgers of a worker, for the story.

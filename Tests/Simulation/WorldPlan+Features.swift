@@ -42,7 +42,7 @@ extension WorldPlan {
         )
     }
 
-    private mutating func add(_ feature: Features, _ dice: inout Dice) {
+    mutating func add(_ feature: Features, _ dice: inout Dice) {
         switch feature {
         case .halfDead: add(.halfDead, lasting: 0...4000, &dice)
         case .receiveBuffers: options.receiveBuffer = dice.pick(500...20_000)
@@ -122,6 +122,7 @@ extension WorldPlan {
         case .cutLogs: cutLog(&dice)
         case .disallowedTopics: disallowTopics(&dice)
         case .levers: for _ in 0..<dice.pick(1...4) { pullLever(&dice) }
+        case .lanes: chooseLanes(&dice)
         default: break
         }
     }
@@ -186,7 +187,7 @@ extension WorldPlan {
         add(.logCut(records: dice.pick(1...5), hasEpochs: dice.chance(50)), lasting: 0...1500, &dice)
     }
 
-    private mutating func pullLever(_ dice: inout Dice) {
+    mutating func pullLever(_ dice: inout Dice) {
         switch dice.pick(0...2) {
         case 0: add(.paused, lasting: 200...9000, &dice)
         case 1: add(.paced(perSecond: UInt32(dice.pick(2...200))), lasting: 200...9000, &dice)

@@ -26,7 +26,8 @@ extension WorldPlan {
         options.requestTimeout = dice.time(1500...5000)
         options.mostStreams = dice.chance(30) ? dice.pick(1...8) : dice.pick(20...200)
         chooseKeyed(&dice)
-        guard !options.isIsolated else { return }
+        if options.isCalm { options.mostStreams = max(options.mostStreams, Self.calmStreams) }
+        guard !options.isIsolated, !options.isCalm else { return }
         for _ in 0..<dice.pick(1...4) { addStreamFault(&dice) }
     }
 

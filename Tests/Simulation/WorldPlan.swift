@@ -1,6 +1,7 @@
 import APNsProtocol
 import PipelineCore
 import PushSchemas
+import RequestLanes
 
 /// Everything about a world that the seed decides beforehand. A plan can be cut down, to see what of it a failure
 /// needs.
@@ -93,6 +94,12 @@ struct WorldPlan: Sendable, Equatable {
         var answersApart = false
         /// Most streams that a connection may have open, while nothing is wrong.
         var mostStreams = 100
+        /// The lanes of requests, ascending. Each is a Kafka topic with a group of its own.
+        var requestLanes = [RequestLane.normal]
+        /// The lanes that each worker serves, ascending; with more workers they begin anew.
+        var servedLanes = [[RequestLane.normal]]
+        /// Nothing troubles an app or holds urgent requests up, so that their times are bounded.
+        var isCalm = false
     }
 
     /// Records and bytes of a near stretch.
@@ -152,7 +159,7 @@ struct WorldPlan: Sendable, Equatable {
         case misplaced
     }
 
-    /// One record of push.requests.
+    /// One record of a lane.
     struct Record: Sendable, Equatable {
         var time: VirtualTime
         var topic: Int
@@ -179,6 +186,8 @@ struct WorldPlan: Sendable, Equatable {
         var report: RequestReport?
         /// Partitions away from where its key belongs.
         var shift = 0
+        /// The lane that it is published in.
+        var lane = RequestLane.normal
         /// It adds one to the number of each token.
         var addsToBadge = false
         /// Bytes of its trace header; 0: it has none.

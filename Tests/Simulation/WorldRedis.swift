@@ -68,7 +68,8 @@ final class WorldRedis {
 
     /// Some worker has noted that it committed a position of the partition.
     func isMarked(_ partition: Int32) -> Bool {
-        server[Array("m:{\(World.requests):\(partition)}:position".utf8)] != nil
+        let place = world.laneMap.place(of: partition)
+        return server[Array("m:{\(place.topic):\(place.partition)}:position".utf8)] != nil
     }
 
     /// Executes a command of the shard.

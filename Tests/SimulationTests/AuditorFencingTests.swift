@@ -27,7 +27,7 @@ import Testing
     private var partition: Int32 { world.partition(ofRecord: 0) }
 
     init() {
-        worker = SimulatedWorker(world: world, slot: 0, number: 1)
+        worker = world.makeWorker()
         world.publish(0)
         for number in 0..<auditor.end(of: 0) { auditor.notifications[number].outcomeAt = World.start }
     }
@@ -56,7 +56,7 @@ import Testing
 
     @Test("Invariant 3 is broken if a worker commits for a partition that another one has")
     func foreign() {
-        let other = SimulatedWorker(world: world, slot: 1, number: 2)
+        let other = world.makeWorker(slot: 1, number: 2)
         auditor.assigned(worker.consumer, partition)
         commit(0, by: worker.consumer)
         #expect(auditor.violation == nil)
@@ -97,7 +97,7 @@ import Testing
 
     private func letter(_ reason: String, bytes: Int) -> Published {
         let headers = [
-            ("reason", reason), ("source-partition", "\(partition)"),
+            ("reason", reason), ("source-topic", World.requests), ("source-partition", "\(partition)"),
             ("source-offset", "\(world.offset(ofRecord: 0) ?? -1)"),
         ]
         return Published(

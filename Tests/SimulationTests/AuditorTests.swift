@@ -34,6 +34,7 @@ import Testing
 
     private func outcome(_ kind: PushOutcomeKind, token: Int = 0, in world: World) -> PushOutcome {
         var outcome = PushOutcome()
+        outcome.sourceTopic = World.requests
         outcome.sourcePartition = world.partition(ofRecord: 0)
         outcome.sourceOffset = world.offset(ofRecord: 0) ?? -1
         outcome.tokenIndex = UInt32(token)
@@ -41,7 +42,7 @@ import Testing
         return outcome
     }
 
-    private func worker() -> SimulatedWorker { SimulatedWorker(world: world, slot: 0, number: 1) }
+    private func worker() -> SimulatedWorker { world.makeWorker() }
 
     private func commit(_ offset: Int64, _ metadata: String = "") {
         let position = KafkaPartitionOffset(
@@ -249,7 +250,7 @@ import Testing
     )
     func tombstoneAhead(worker seconds: Int, redis: Int64, allowed: UInt32) {
         let worker = worker()
-        worker.jump(seconds: seconds)
+        worker.process.jump(seconds: seconds)
         world.redis.skewSeconds = redis
         let now = World.unixSeconds(world.clock.now)
         auditor.dated(now + allowed, by: worker)

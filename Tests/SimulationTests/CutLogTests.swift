@@ -76,7 +76,7 @@ import Testing
         let (world, partition, passed) = Self.refilled()
         let auditor = world.auditor
         let commit = {
-            let consumer = SimulatedWorker(world: world, slot: 0, number: 1).consumer
+            let consumer = world.makeWorker().consumer
             let position = KafkaPartitionOffset(
                 topic: World.requests,
                 partition: partition,

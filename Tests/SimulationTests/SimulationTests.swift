@@ -10,6 +10,7 @@ import Testing
     private static let withReplacements = Features(Features.named.prefix(37).map(\.feature))
     private static let withRefusals = Features(Features.named.prefix(46).map(\.feature))
     private static let withCuts = Features(Features.named.prefix(47).map(\.feature))
+    private static let withoutLanes = Features(Features.named.prefix(48).map(\.feature))
 
     @Test("Every field of the last line stands in the help")
     func fields() {
@@ -70,8 +71,8 @@ import Testing
             [10_512, 13_934, 16_516, 16_530, 16_894, 19_038]
         ),
         (withRefusals, "newer ones done behind a refused outcome, sent after all", [12_009, 13_865]),
-        (.current, "a certificate that is refused before the topic has noted that it is another", [33_957]),
-        (.current, "a repeated request that goes without Redis, and after a crash is a duplicate", [500_055]),
+        (withoutLanes, "a certificate that is refused before the topic has noted that it is another", [33_957]),
+        (withoutLanes, "a repeated request that goes without Redis, and after a crash is a duplicate", [500_055]),
         (withCuts, "batches that others pass are beside the limit", [701_166]),
         (withCuts, "refused records from the offset on, a suspension", [4366, 5026, 7620, 41_729]),
     ]
