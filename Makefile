@@ -4,8 +4,8 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .PHONY: help deps program build test check demo bench bench-smoke bench-sandbox bench-badtokens bench-tokens \
-    bench-isolation bench-http2 bench-scaling bench-hostile bench-publish chaos soak simulate fuzz lint schema-check \
-    deploy-check sbom package image generate clean
+    bench-isolation bench-http2 bench-scaling bench-hostile bench-publish bench-lanes chaos soak simulate fuzz lint \
+    schema-check deploy-check sbom package image generate clean
 
 # One configuration serves tests and runs, so that nothing is compiled twice and what is tested is what runs.
 JOBS ?= 2
@@ -16,7 +16,7 @@ BIN := .build/release
 export BELFRY_TEST_PYTHON := $(CURDIR)/.venv/bin/python
 export BELFRY_TEST_BROKER_COMMAND := $(CURDIR)/.venv/bin/noida-db
 
-# Servers to use instead of those that `demo` and `bench` start themselves.
+# Servers to use instead of those that `demo`, `bench` and `bench-lanes` start themselves.
 KAFKA ?=
 REDIS ?=
 # More arguments for the program, for instance ARGS="--rounds 1".
@@ -39,8 +39,9 @@ unexport MAKEFLAGS MFLAGS MAKEOVERRIDES JOBS KAFKA REDIS ARGS TARGET FILTER SEED
 help: ## list the commands
 	@echo 'make COMMAND, one of:'
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-17s%s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
-	@echo 'demo and bench take KAFKA=host:port, demo also REDIS=url; both, bench-sandbox, bench-badtokens, bench-tokens,'
-	@echo 'bench-isolation, bench-hostile, bench-http2, bench-publish and chaos ARGS="…"; test and check take FILTER=name,'
+	@echo 'demo, bench and bench-lanes take KAFKA=host:port, demo also REDIS=url; all of them, bench-sandbox,'
+	@echo 'bench-badtokens, bench-tokens, bench-isolation, bench-hostile, bench-http2, bench-publish and chaos'
+	@echo 'ARGS="…"; test and check take FILTER=name,'
 	@echo 'check TARGET=name, fuzz SECONDS=n, simulate SEEDS=n SEED=s, soak MINUTES=n'
 
 deps: ## install what is missing (Debian packages, .venv) and say what
@@ -139,6 +140,9 @@ bench-http2: build $(IDENTITY) ## measure a worker over HTTP/2 against h2load, a
 
 bench-publish: build ## measure belfry publish against a bare loop in C, and a worker in many languages
 	@$(BIN)/belfry-bench run publish $(ARGS)
+
+bench-lanes: build ## measure whether urgent notifications overtake a backlog in bulk, and what bulk keeps
+	@$(BIN)/belfry-bench run lanes $(ARGS) $(if $(KAFKA),--kafka '$(KAFKA)')
 
 chaos: build ## break the pipeline's processes for five minutes and prove that nothing is lost
 	@$(BIN)/belfry-chaos $(ARGS)

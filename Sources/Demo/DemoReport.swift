@@ -6,6 +6,8 @@ public struct DemoReport: Sendable {
     public var books: Books
     public var gateway: SandboxControl.Stats
     public var devices: DeviceBooks
+    /// The urgent notification was accepted before the end of the backlog in bulk that was published before it.
+    public var overtook: Bool
     public var tombstones: Int
     public var resent: Int
     public var seconds: Double
@@ -56,6 +58,7 @@ public struct DemoReport: Sendable {
                 )
             ),
             ("discarded after a refusal", "\(gateway.discarded)"), ("sent again", "\(resent)"),
+            ("urgent before bulk", overtook ? "yes" : "NO"),
             ("tombstones", "\(tombstones)"), ("lost", "\(lost)"), ("duplicates", "\(duplicates)"),
             ("seconds", "\((seconds * 10).rounded() / 10)"), ("the books balance", balances ? "yes" : "NO"),
         ]
@@ -77,6 +80,7 @@ public struct DemoReport: Sendable {
             + "\"rejected\":{\(rejected)},\"discarded\":\(gateway.discarded)},"
             + "\"languages\":{\(languages.joined(separator: ","))},"
             + "\"badges\":{\"right\":\(devices.rightNumbers),\"wrong\":\(devices.wrongNumbers)},"
+            + "\"overtook\":\(overtook),"
             + "\"tombstones\":\(tombstones),\"lost\":\(lost),\"duplicates\":\(duplicates),\"resent\":\(resent),"
             + "\"seconds\":\((seconds * 100).rounded() / 100)}"
     }

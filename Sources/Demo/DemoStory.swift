@@ -55,6 +55,7 @@ public struct DemoStory {
         let start = Date()
         var setUp = LocalPipeline.Options()
         setUp.transport = options.transport
+        setUp.lanes = RequestLane.allCases
         setUp.kafka = options.kafka
         setUp.redis = options.redis
         setUp.sandboxArguments = ["--count-titles"]
@@ -67,6 +68,8 @@ public struct DemoStory {
         if let kafka = options.kafka { say("waiting for the brokers at \(kafka)") }
         let pipeline = try LocalPipeline(setUp, executable: executable, directory: directory)
         defer { pipeline.stop() }
+        // Workers know all levers before they send.
+        try setPace(["--rate", "\(Overtaking.notificationsPerSecond)"], pipeline)
         for _ in 0..<Self.workers { try pipeline.startWorker() }
         try pipeline.startRegistrar()
         try pipeline.startHarvester()
@@ -74,7 +77,10 @@ public struct DemoStory {
         defer { kafka.close() }
         // The rebalances of the start are over when every shard has its share.
         try kafka.wait(for: "the workers' partitions", within: 60) {
-            WorkerLog.shardsWithPartitions(in: pipeline.workers) == Self.workers * LocalPipeline.Options.shards
+            RequestLane.allCases.allSatisfy {
+                WorkerLog.shardsWithPartitions(in: pipeline.workers, of: $0)
+                    == Self.workers * LocalPipeline.Options.shards
+            }
         }
         let inspector = try TokenInspector(redisURL: pipeline.redisURL)
         defer { inspector.close() }
@@ -84,8 +90,13 @@ public struct DemoStory {
         let first = Int(start.timeIntervalSince1970) % 1_000_000 * 1000
         var plan = RequestPlan(seed: options.seed, firstNumber: first, now: Int64(start.timeIntervalSince1970))
         var records = try await firstRound(&plan, topics, pipeline, kafka)
+        let overtaking = try overtake(&plan, topics, kafka)
+        records += overtaking.bulk + overtaking.urgent
         let dead = try await harvest(topics, pipeline, kafka, inspector)
         records += try await secondRound(&plan, topics, pipeline, kafka)
+        let overtook = try await judge(overtaking, pipeline)
+        // A broker that is lent keeps what is set.
+        if options.kafka != nil { try setPace(["--off"], pipeline) }
         say("stopping the workers")
         let codes = pipeline.stopWorkers()
         var complaints = codes.enumerated().compactMap { index, code in
@@ -95,6 +106,7 @@ public struct DemoStory {
         if kafka.books.count(.tombstoned) < silent {
             complaints.append("\(kafka.books.count(.tombstoned)) tombstoned notifications, at least \(silent) expected")
         }
+        if !overtook { complaints.append("an urgent notification came behind the backlog in bulk") }
         complaints += DemoReport.unproven(kafka.books, over: options.transport)
         let gateway = try await pipeline.sandbox.stats()
         var devices = DeviceBooks(records, at: kafka.places, outcomes: kafka.books)
@@ -107,6 +119,7 @@ public struct DemoStory {
             books: kafka.books,
             gateway: gateway,
             devices: devices,
+            overtook: overtook,
             tombstones: dead,
             resent: WorkerLog.sum(of: "resent", in: pipeline.workers),
             seconds: Date().timeIntervalSince(start),
@@ -197,6 +210,35 @@ public struct DemoStory {
         try kafka.publish(records)
         try kafka.waitForOutcomes()
         return records
+    }
+
+    /// Publishes a backlog into bulk, which takes a few seconds, and an urgent notification behind it. Both are sent
+    /// while the next chapter waits.
+    private func overtake(
+        _ plan: inout RequestPlan,
+        _ topics: [RequestPlan.Topic],
+        _ kafka: PipelineClient
+    ) throws -> Overtaking {
+        let overtaking = Overtaking(topics[topics.count - 1], &plan)
+        say("a backlog of \(overtaking.notifications) notifications in bulk, and an urgent one behind it")
+        try overtaking.publish(through: kafka)
+        return overtaking
+    }
+
+    /// All outcomes are there.
+    private func judge(_ overtaking: Overtaking, _ pipeline: LocalPipeline) async throws -> Bool {
+        let order = try await pipeline.sandbox.accepted(topic: overtaking.bundleID, token: overtaking.device)
+        guard overtaking.hasOvertaken(order) else { return false }
+        say("the urgent notification had overtaken the backlog in bulk: the device got it first")
+        return true
+    }
+
+    /// Sets the pace in bulk of the last topic, or takes it off.
+    private func setPace(_ pace: [String], _ pipeline: LocalPipeline) throws {
+        guard let app = pipeline.options.topics.last else { return }
+        try pipeline.run(
+            ["apps", "pace", app, "--lane", "bulk", "--config", pipeline.configurationFile] + pace
+        )
     }
 
     /// Waits until the devices that lost the app have tombstones, by the feedback lists or, over HTTP/2, by the

@@ -20,6 +20,7 @@ public struct DeviceBooks: Sendable {
         for (record, place) in zip(records, places) {
             for (index, token) in record.counted.enumerated() {
                 let coordinates = Books.Coordinates(
+                    lane: place.lane,
                     partition: place.partition,
                     offset: place.offset,
                     token: UInt32(index)

@@ -1,26 +1,29 @@
+import KafkaClient
 import LocalPipeline
 import PipelineCore
 import PushSchemas
 
-/// Place in push.requests of a published notification.
+/// Place in a lane's Kafka topic of a published notification.
 struct NotificationPlace: Equatable, Sendable {
-    var partition: Int32
+    var partition: RequestPartition
     var position: DoneRanges.Position
 }
 
 /// The published notifications, as the broker's log has them, and their fates.
 ///
-/// Published is what stands in push.requests: a producer that got no answer may have a record twice there, and then
-/// both are due an outcome. Outcomes are deduplicated by (partition, offset, token index). What the gateway accepted is
-/// told apart by (token, number of the record).
+/// Published is what stands in the Kafka topics of the lanes: a producer that got no answer may have a record twice
+/// there, and then both are due an outcome. Outcomes are deduplicated by (Kafka topic, partition, offset, token index).
+/// What the gateway accepted is told apart by (token, number of the record).
 ///
 /// Memory: five bits, the 40 bytes of its record's share and 8 bytes for each outcome per notification: below 20 bytes
 /// each at 50 tokens a record, for as long as few outcomes come twice.
 struct ChaosBooks {
     let stream: RequestStream
 
-    /// Notifications in the log.
-    private(set) var published = 0
+    /// Notifications in the logs, by lane.
+    private(set) var publishedByLane: [RequestLane: Int] = [:]
+    /// Notifications with an outcome, by lane.
+    private var outcomesByLane: [RequestLane: Int] = [:]
     /// Records that stand in the log once more than they were published.
     private(set) var replays = 0
     /// Records whose number does not grow along a partition: the order that the audit relies on.
@@ -55,13 +58,16 @@ struct ChaosBooks {
     private var settlements: [Settlement] = []
     /// UNIX seconds.
     private var firstSettlement: UInt32 = 0
-    /// By partition and offset.
+    /// Of each lane.
+    private let partitions: Int
+    /// By partition, see ``RequestPartition/index(among:)``, and offset.
     private var entries: [[Entry]]
     /// By partition: the highest number met in its log.
     private var lastNumber: [UInt32]
     private var nextBit = 0
     private var settled = Bitset()
-    /// By number − 1: first bit of its tokens in the sets below, and where the log has it first; offset −1: nowhere.
+    /// By number − 1: first bit of its tokens in the sets below, and where its lane's log has it first; offset −1:
+    /// nowhere.
     private var records: [(firstBit: Int, partition: Int32, offset: Int64)] = []
     /// Numbers of records that stand in the log more than once.
     private var replayed: Set<UInt32> = []
@@ -72,10 +78,13 @@ struct ChaosBooks {
     /// Had an outcome other than being accepted.
     private var ended = Bitset()
 
+    /// - Parameter partitions: of each lane.
     init(stream: RequestStream, partitions: Int) {
         self.stream = stream
-        entries = Array(repeating: [], count: partitions)
-        lastNumber = Array(repeating: 0, count: partitions)
+        self.partitions = partitions
+        let all = RequestPartition.all(partitions)
+        entries = Array(repeating: [], count: all.count)
+        lastNumber = Array(repeating: 0, count: all.count)
     }
 
     // MARK: Entering
@@ -88,21 +97,20 @@ struct ChaosBooks {
         return record
     }
 
-    /// A record stands in push.requests.
-    mutating func noteRecord(number: UInt32, partition: Int32, offset: Int64) {
-        guard enter(number, partition, offset) else {
+    /// A record stands in the log of a partition.
+    mutating func noteRecord(number: UInt32, partition: RequestPartition, offset: Int64) {
+        guard let place = enter(number, partition, offset) else {
             strange += 1
             return
         }
-        let place = Int(partition)
         guard !entries[place][Int(offset)].isInLog else { return }
         entries[place][Int(offset)].isInLog = true
-        published += stream.record(number).count
+        publishedByLane[partition.lane, default: 0] += stream.record(number).count
         if records[Int(number) - 1].offset >= 0 {
             replays += 1
             replayed.insert(number)
         } else {
-            records[Int(number) - 1].partition = partition
+            records[Int(number) - 1].partition = partition.number
             records[Int(number) - 1].offset = offset
             recordsInLog += 1
             if number < lastNumber[place] { disordered += 1 }
@@ -114,7 +122,9 @@ struct ChaosBooks {
     ///
     /// - Parameter second: when it was met there, UNIX seconds; does not fall from call to call.
     mutating func note(_ outcome: PushOutcome, at second: UInt32) {
-        guard let number = UInt32(outcome.requestID), enter(number, outcome.sourcePartition, outcome.sourceOffset),
+        let source = KafkaTopicPartition(topic: outcome.sourceTopic, partition: outcome.sourcePartition)
+        guard let number = UInt32(outcome.requestID), let partition = RequestPartition(source),
+            let place = enter(number, partition, outcome.sourceOffset),
             Int(outcome.tokenIndex) < stream.record(number).count
         else {
             strange += 1
@@ -123,8 +133,9 @@ struct ChaosBooks {
         if settlements.isEmpty { firstSettlement = second }
         let seconds = UInt16(clamping: Int(second) - Int(firstSettlement))
         settlements.append(Settlement(number: number, seconds: seconds, token: UInt8(outcome.tokenIndex)))
-        let entry = entries[Int(outcome.sourcePartition)][Int(outcome.sourceOffset)]
+        let entry = entries[place][Int(outcome.sourceOffset)]
         if settled.insert(entry.firstBit + Int(outcome.tokenIndex)) {
+            outcomesByLane[partition.lane, default: 0] += 1
             kinds[outcome.kind, default: 0] += 1
         } else {
             repeated += 1
@@ -159,20 +170,21 @@ struct ChaosBooks {
         let record = records[Int(number) - 1]
         guard record.offset >= 0 else { return nil }
         let position = DoneRanges.Position(offset: record.offset, token: UInt32(index))
-        return NotificationPlace(partition: record.partition, position: position)
+        let partition = RequestPartition(stream.record(number).lane, record.partition)
+        return NotificationPlace(partition: partition, position: position)
     }
 
     // MARK: Looking back
 
     /// The records that stand in the log once, by partition and offset.
     var log: [RepeatAudit.Entry] {
-        entries.indices.flatMap { partition in
-            entries[partition].filter { $0.isInLog && !replayed.contains($0.number) }.map { entry in
+        zip(RequestPartition.all(partitions), entries).flatMap { partition, entries in
+            entries.filter { $0.isInLog && !replayed.contains($0.number) }.map { entry in
                 let record = stream.record(entry.number)
                 return RepeatAudit.Entry(
                     number: entry.number,
                     topic: record.topic,
-                    partition: Int32(partition),
+                    partition: partition,
                     count: record.count
                 )
             }
@@ -200,26 +212,32 @@ struct ChaosBooks {
         return stream.index(of: device, topic: topic, in: stream.record(number))
     }
 
-    /// Makes room for what was met of a place; false if that cannot be.
-    private mutating func enter(_ number: UInt32, _ partition: Int32, _ offset: Int64) -> Bool {
+    /// Makes room for what was met of a place; nil if that cannot be.
+    ///
+    /// - Returns: the partition's place in ``entries``.
+    private mutating func enter(_ number: UInt32, _ partition: RequestPartition, _ offset: Int64) -> Int? {
         // Replays are few: a log far longer than what was published is none of ours.
-        guard number >= 1, Int(number) <= records.count, entries.indices.contains(Int(partition)),
+        guard number >= 1, Int(number) <= records.count, let place = partition.index(among: partitions),
             offset >= 0, offset < 2 * records.count + 10_000
-        else { return false }
-        let (partition, offset) = (Int(partition), Int(offset))
-        if offset >= entries[partition].count {
-            entries[partition] += repeatElement(Entry(), count: offset + 1 - entries[partition].count)
+        else { return nil }
+        let (record, offset) = (stream.record(number), Int(offset))
+        guard record.lane == partition.lane else { return nil }
+        if offset >= entries[place].count {
+            entries[place] += repeatElement(Entry(), count: offset + 1 - entries[place].count)
         }
-        if entries[partition][offset].number == 0 {
-            entries[partition][offset] = Entry(number: number, firstBit: nextBit)
-            nextBit += stream.record(number).count
+        if entries[place][offset].number == 0 {
+            entries[place][offset] = Entry(number: number, firstBit: nextBit)
+            nextBit += record.count
         }
-        return entries[partition][offset].number == number
+        return entries[place][offset].number == number ? place : nil
     }
 
     // MARK: The balance
 
     var recordsMade: Int { records.count }
+
+    /// Notifications in the logs.
+    var published: Int { publishedByLane.values.reduce(0, +) }
 
     /// Notifications handed to the producer.
     var handedOver: Int { nextRecordBit }
@@ -233,6 +251,22 @@ struct ChaosBooks {
     /// Proven to be accepted, says the worker, and never were.
     var confirmedWrongly: Int { confirmed.subtracting(accepted) }
 
+    /// Of a lane: in the log and without an outcome, or proven to be accepted and never were.
+    func lost(in lane: RequestLane) -> Int {
+        let missing = (publishedByLane[lane] ?? 0) - (outcomesByLane[lane] ?? 0)
+        let wrong = confirmedWrongly == 0 ? 0 : confirmedWrongly(in: lane)
+        return max(0, missing) + wrong
+    }
+
+    private func confirmedWrongly(in lane: RequestLane) -> Int {
+        records.enumerated().reduce(0) { sum, element in
+            let record = stream.record(UInt32(element.offset + 1))
+            guard record.lane == lane else { return sum }
+            let bits = element.element.firstBit..<element.element.firstBit + record.count
+            return sum + bits.count { confirmed[$0] && !accepted[$0] }
+        }
+    }
+
     /// Presumed to be accepted, and never were.
     var presumedWrongly: Int { presumed.subtracting(accepted) }
 
@@ -242,13 +276,13 @@ struct ChaosBooks {
     /// Places of the first few notifications without an outcome.
     func examplesOfMissing(limit: Int) -> [String] {
         var examples: [String] = []
-        for (partition, log) in entries.enumerated() {
+        for (partition, log) in zip(RequestPartition.all(partitions), entries) {
             for (offset, entry) in log.enumerated() where entry.isInLog {
                 let count = stream.record(entry.number).count
                 let open = (0..<count).filter { !settled[entry.firstBit + $0] }
                 guard let first = open.first else { continue }
                 examples.append(
-                    "push.requests[\(partition)]@\(offset) number \(entry.number): \(open.count) of \(count), first \(first)"
+                    "\(partition)@\(offset) number \(entry.number): \(open.count) of \(count), first \(first)"
                 )
                 if examples.count == limit { return examples }
             }

@@ -52,6 +52,12 @@ struct ChaosCommand: AsyncParsableCommand {
     )
     var soak = false
 
+    @Flag(
+        inversion: .prefixedNo,
+        help: "Publish into all lanes, 5 % urgent and 35 % in bulk; else into normal alone, as --soak does by default."
+    )
+    var lanes: Bool?
+
     @Option(help: "The belfry executable. Default: the one beside this program.")
     var belfry: String?
 
@@ -110,6 +116,7 @@ struct ChaosCommand: AsyncParsableCommand {
         options.isWithholding = withhold
         options.isBusy = busy
         options.isSoak = soak
+        options.wantsLanes = lanes
         let run = try ChaosRun(options, directory: directory, board: board)
         defer { run.stop() }
         let report = try await run.run()

@@ -9,6 +9,8 @@ final class ChaosFleets {
     let meter: WorkerMeter
     private let fleets: [ChaosRole: RoleFleet]
     private let watch: ApplierWatch
+    /// The lanes that workers serve.
+    private let lanes: [RequestLane]
     /// When the group of the workers had to form anew, one of them stood still, or the broker left.
     private var groupChanges: [OwnershipEnds.End] = []
     private var brokerRestarts: [Handovers.Restart] = []
@@ -48,6 +50,7 @@ final class ChaosFleets {
         fleets = [.worker: workers, .registrar: registrars, .harvester: harvesters]
         self.meter = meter
         self.watch = watch
+        lanes = pipeline.options.lanes
         for fleet in [registrars, harvesters] { fleet.onEnd = { watch.ended($0) } }
     }
 
@@ -74,9 +77,10 @@ final class ChaosFleets {
     }
 
     var allShardsHavePartitions: Bool {
-        let workers = self[.worker].running
-        return WorkerLog.shardsWithPartitions(in: workers.map(\.process))
-            == workers.count * LocalPipeline.Options.shards
+        let workers = self[.worker].running.map(\.process)
+        return lanes.allSatisfy {
+            WorkerLog.shardsWithPartitions(in: workers, of: $0) == workers.count * LocalPipeline.Options.shards
+        }
     }
 
     func start(_ role: ChaosRole) throws {
@@ -169,18 +173,20 @@ final class ChaosFleets {
         if role == .worker { groupChanges.append(OwnershipEnds.End(second: CommitWatch.now)) }
     }
 
-    /// When partitions of push.requests changed hands. Each change of the group may move any of them.
+    /// When partitions of requests changed hands. Each change of the workers may move any of them.
     var ownershipEnds: [OwnershipEnds.End] {
         groupChanges
-            + self[.worker].everStarted.flatMap { WorkerLog.losses(of: $0.process) }.map {
-                OwnershipEnds.End(second: $0.second, partitions: $0.partitions)
+            + self[.worker].everStarted.flatMap { WorkerLog.losses(of: $0.process) }.map { loss in
+                OwnershipEnds.End(
+                    second: loss.second,
+                    partitions: Set(loss.partitions.map { RequestPartition(loss.lane, $0) })
+                )
             }
     }
 
     /// See ``Handovers``.
     func handovers(_ bounds: Handovers.Bounds) -> Handovers {
         Handovers(
-            partitions: ChaosServers.partitions,
             self[.worker].everStarted.map { .init(name: $0.clientID, tenures: WorkerLog.tenures(of: $0.process)) },
             restarts: brokerRestarts,
             standstills: standstills,

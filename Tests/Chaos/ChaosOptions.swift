@@ -39,6 +39,9 @@ struct ChaosOptions: Sendable {
     var isWithholding = false
     /// Others use the machine as well.
     var isBusy = false
+    /// Publish into all lanes; nil: unless it is a soak. With its many topics the first urgent record of one may come
+    /// late, and the connections that it opens would look like descriptors that leak.
+    var wantsLanes: Bool?
     /// Nothing is disturbed; memory and descriptors of the roles are watched instead.
     var isSoak = false
     var assignment = Assignment.range
@@ -56,6 +59,9 @@ struct ChaosOptions: Sendable {
         case .http2: FaultMenu.http2
         }
     }
+
+    /// Records go into all lanes.
+    var usesLanes: Bool { wantsLanes ?? !isSoak }
 
     /// The disturbances of the run.
     var schedule: ChaosSchedule {

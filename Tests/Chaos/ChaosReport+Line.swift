@@ -1,4 +1,5 @@
 import Foundation
+import LocalPipeline
 import PushSchemas
 import Workbench
 
@@ -11,6 +12,7 @@ extension ChaosReport {
         published, outcomes: Notifications in the log, and different ones with an outcome: equal.
         outcome_kinds: By kind. Over HTTP/2 none is presumed or unknown.
         lost: Without an outcome, or confirmed and never accepted: 0.
+        lanes: Of each lane of requests, published and lost: above 0, unless --no-lanes, or --soak without --lanes; 0.
         accepted, duplicates: By the gateways; of these, those that were accepted before.
         duplicates_excess: Repetitions that nothing allows, see Tests/Chaos/README.md: 0. The third kind is not judged \
         if something was presumed wrongly and that may be.
@@ -58,6 +60,12 @@ extension ChaosReport {
                 uniqueKeysWithValues: books.kinds.map { (OutcomeKind($0.key)?.name ?? "\($0.key)", $0.value) }
             ),
             lost: lost,
+            lanes: Dictionary(
+                uniqueKeysWithValues: RequestLane.allCases.map { lane in
+                    let published = books.publishedByLane[lane] ?? 0
+                    return (lane.rawValue, Lane(published: published, lost: books.lost(in: lane)))
+                }
+            ),
             duplicates: truth.accepted - gatewayDistinct,
             duplicatesExcess: duplicatesExcess,
             resent: resent,
@@ -88,6 +96,11 @@ extension ChaosReport {
     /// To a tenth.
     private static func rounded(_ seconds: Double) -> Double { (seconds * 10).rounded() / 10 }
 
+    private struct Lane: Encodable {
+        let published: Int
+        let lost: Int
+    }
+
     private struct Fields: Encodable {
         let transport: String
         let seed: UInt64
@@ -96,6 +109,7 @@ extension ChaosReport {
         let outcomes: Int
         let outcomeKinds: [String: Int]
         let lost: Int
+        let lanes: [String: Lane]
         let duplicates: Int
         let duplicatesExcess: Int
         let resent: Int
@@ -121,7 +135,7 @@ extension ChaosReport {
         let standbyTakeoverSeconds: Double?
 
         enum CodingKeys: String, CodingKey, CaseIterable {
-            case transport, seed, seconds, published, outcomes, lost, duplicates, resent, faults, accepted
+            case transport, seed, seconds, published, outcomes, lost, lanes, duplicates, resent, faults, accepted
             case registrations
             case duplicatesExcess = "duplicates_excess"
             case acceptedUnclaimed = "accepted_unclaimed"

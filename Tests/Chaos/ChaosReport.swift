@@ -70,7 +70,7 @@ extension ChaosReport {
             file: acceptedLog,
             books: &books,
             commits: commits,
-            ends: OwnershipEnds(partitions: ChaosServers.partitions, fleets.ownershipEnds),
+            ends: OwnershipEnds(fleets.ownershipEnds),
             handovers: fleets.handovers(
                 Handovers.Bounds(delaySeconds: commits.delaySeconds, patienceSeconds: commits.patienceSeconds)
             ),
@@ -139,6 +139,11 @@ extension ChaosReport {
         complaints += books.examplesOfMissing(limit: 10).map { "no outcome: \($0)" }
         if commits.unreadable > 0 {
             complaints.append("\(commits.unreadable) committed positions have metadata that no version writes")
+        }
+        if books.stream.usesLanes {
+            complaints += RequestLane.allCases.filter { books.publishedByLane[$0] ?? 0 == 0 }.map {
+                "nothing was published into \($0): this run proves nothing of that lane"
+            }
         }
         if books.strange > 0 {
             complaints.append("\(books.strange) outcomes or acceptances belong to nothing published")

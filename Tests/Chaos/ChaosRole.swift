@@ -1,3 +1,4 @@
+import LocalPipeline
 import PushTopics
 
 /// A role of which the run has several processes.
@@ -11,11 +12,14 @@ enum ChaosRole: String, CaseIterable, CustomStringConvertible, Sendable {
     /// The consumer groups whose members its processes are.
     var groups: [String] {
         switch self {
-        case .worker: ["belfry-worker"]
+        case .worker: RequestLane.allCases.map(Self.workers)
         case .registrar: ["belfry-registrar", "belfry-registrar-tombstones"]
         case .harvester: ["belfry-harvester"]
         }
     }
+
+    /// The group of the workers in a lane.
+    static func workers(_ lane: RequestLane) -> String { "belfry-worker\(lane.suffix)" }
 
     /// The group that applies records to the token state, and their Kafka topic, which has fewer partitions than the
     /// group has members; nil: the role applies none.

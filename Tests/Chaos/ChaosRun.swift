@@ -62,7 +62,6 @@ final class ChaosRun {
             brokers: servers.broker.address,
             partitions: ChaosServers.partitions,
             history: CommitHistory(
-                partitions: ChaosServers.partitions,
                 delaySeconds: Self.delaySeconds(options),
                 patienceSeconds: Self.patienceSeconds
             )
@@ -124,7 +123,8 @@ final class ChaosRun {
             seed: options.seed,
             topics: topics,
             tokens: try topics.map { try servers.pipeline.tokens(of: $0, first: 0, count: ChaosServers.devices) },
-            campaigns: options.campaigns
+            campaigns: options.campaigns,
+            usesLanes: options.usesLanes
         )
         let settings = Pump.Settings(
             brokers: servers.broker.address,

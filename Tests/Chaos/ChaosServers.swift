@@ -11,7 +11,7 @@ final class ChaosServers {
     /// Nil: Redis is one server, which the pipeline started.
     let nodes: (any RedisFailOver)?
 
-    /// Of push.requests and push.outcomes.
+    /// Of the Kafka topic of each lane, and of push.outcomes.
     static let partitions = 12
     /// Of each topic.
     static let devices = 20_000
@@ -43,6 +43,7 @@ final class ChaosServers {
             self.nodes = nodes
             var setUp = LocalPipeline.Options()
             setUp.transport = options.transport
+            setUp.lanes = options.usesLanes ? RequestLane.allCases : [.normal]
             setUp.topics = options.topics + TokenTrial.topics
             setUp.kafka = broker.address
             setUp.makesTopics = false

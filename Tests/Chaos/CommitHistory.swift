@@ -1,7 +1,7 @@
 import PipelineCore
 
-/// The positions that the broker had stored for the workers' group, and since when: what stands behind them may not be
-/// sent again.
+/// The positions that the broker had stored for the workers' groups, and since when: what stands behind them may not
+/// be sent again.
 ///
 /// Built while the run goes on, asked at its end. Pure.
 struct CommitHistory: Sendable {
@@ -41,9 +41,9 @@ struct CommitHistory: Sendable {
     }
 
     /// By partition, in order of time; only changes.
-    private var entries: [[Entry]]
+    private var entries: [RequestPartition: [Entry]] = [:]
     /// By partition: the last one's metadata as the broker gave it, to see whether another one followed.
-    private var texts: [String]
+    private var texts: [RequestPartition: String] = [:]
     private(set) var outages: [Outage] = []
     /// Positions whose metadata no version of the program writes.
     private(set) var unreadable = 0
@@ -60,9 +60,7 @@ struct CommitHistory: Sendable {
         RepeatAudit.Bounds(delaySeconds: delaySeconds, reachSeconds: patienceSeconds + delaySeconds)
     }
 
-    init(partitions: Int, delaySeconds: UInt32, patienceSeconds: UInt32) {
-        entries = Array(repeating: [], count: partitions)
-        texts = Array(repeating: "", count: partitions)
+    init(delaySeconds: UInt32, patienceSeconds: UInt32) {
         self.delaySeconds = delaySeconds
         self.patienceSeconds = patienceSeconds
     }
@@ -70,13 +68,13 @@ struct CommitHistory: Sendable {
     /// A look at what the broker has stored of a partition.
     ///
     /// - Parameter second: UNIX seconds; does not fall from call to call.
-    mutating func note(partition: Int32, offset: Int64, metadata text: String, second: UInt32) {
-        guard entries.indices.contains(Int(partition)), offset >= 0 else { return }
-        if let last = entries[Int(partition)].last, last.offset == offset, texts[Int(partition)] == text { return }
+    mutating func note(partition: RequestPartition, offset: Int64, metadata text: String, second: UInt32) {
+        guard offset >= 0 else { return }
+        if let last = entries[partition]?.last, last.offset == offset, texts[partition] == text { return }
         do throws(PositionMetadata.DecodingError) {
             let metadata = try PositionMetadata(decoding: text, committedOffset: offset)
-            entries[Int(partition)].append(Entry(second: second, offset: offset, metadata: metadata))
-            texts[Int(partition)] = text
+            entries[partition, default: []].append(Entry(second: second, offset: offset, metadata: metadata))
+            texts[partition] = text
         } catch {
             unreadable += 1
         }
@@ -92,7 +90,12 @@ struct CommitHistory: Sendable {
     /// A mark counts only if each look up to that time saw it: a worker may have begun with any of them.
     ///
     /// - Parameter second: when it was accepted, UNIX seconds.
-    func isDone(_ position: DoneRanges.Position, topic: String, partition: Int32, before second: UInt32) -> Bool {
+    func isDone(
+        _ position: DoneRanges.Position,
+        topic: String,
+        partition: RequestPartition,
+        before second: UInt32
+    ) -> Bool {
         guard second > delaySeconds, let looks = looks(at: second - delaySeconds - 1, partition) else { return false }
         guard looks.last.stands(position, topic), looks.afterOutage?.stands(position, topic) ?? true else {
             return false
@@ -105,7 +108,12 @@ struct CommitHistory: Sendable {
     ///
     /// - Parameter second: when one that it sent was accepted, UNIX seconds. The store is looked at a few times a
     ///   second, and what is done stays done.
-    func mayBeDone(_ position: DoneRanges.Position, topic: String, partition: Int32, by second: UInt32) -> Bool {
+    func mayBeDone(
+        _ position: DoneRanges.Position,
+        topic: String,
+        partition: RequestPartition,
+        by second: UInt32
+    ) -> Bool {
         looks(at: second + delaySeconds, partition)?.last.stands(position, topic) ?? false
     }
 
@@ -113,10 +121,9 @@ struct CommitHistory: Sendable {
     /// that: it may have forgotten what it took in its last moments.
     private func looks(
         at second: UInt32,
-        _ partition: Int32
+        _ partition: RequestPartition
     ) -> (last: Entry, afterOutage: Entry?, later: ArraySlice<Entry>)? {
-        guard entries.indices.contains(Int(partition)) else { return nil }
-        let entries = entries[Int(partition)]
+        guard let entries = entries[partition] else { return nil }
         guard let index = entries.lastIndex(where: { $0.second <= second }) else { return nil }
         let later = entries[(index + 1)...]
         guard let next = later.first else { return (entries[index], nil, later) }

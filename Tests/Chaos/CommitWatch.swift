@@ -1,22 +1,23 @@
 import Foundation
 import KafkaClient
-import PushTopics
+import LocalPipeline
 import Synchronization
 
-/// Looks a few times a second at what the broker has stored for the workers' group, on a thread of its own.
+/// Looks a few times a second at what the broker has stored for the workers' groups, on a thread of its own.
 final class CommitWatch: Sendable {
     private let history: Mutex<CommitHistory>
-    private let places: [KafkaTopicPartition]
+    /// By lane.
+    private let places: [RequestLane: [KafkaTopicPartition]]
     private let brokers: String
 
     private static let intervalMilliseconds = 200
     private static let timeoutMilliseconds: Int32 = 1000
 
+    /// - Parameter partitions: of each lane.
     init(brokers: String, partitions: Int, history: CommitHistory) {
         self.brokers = brokers
         self.history = Mutex(history)
-        let topic = TopicNames().requests
-        places = (0..<Int32(partitions)).map { KafkaTopicPartition(topic: topic, partition: $0) }
+        places = Dictionary(grouping: RequestPartition.all(partitions), by: \.lane).mapValues { $0.map(\.place) }
     }
 
     var seen: CommitHistory { history.withLock { $0 } }
@@ -31,7 +32,7 @@ final class CommitWatch: Sendable {
             while case .some = try? board.pass(milliseconds: Self.intervalMilliseconds) {
                 let state = board.read()
                 if case .finished = state.phase { return }
-                if state.isBrokerUp { look(admin) }
+                if state.isBrokerUp { for lane in RequestLane.allCases { look(lane, admin) } }
             }
         }
     }
@@ -40,12 +41,12 @@ final class CommitWatch: Sendable {
         history.withLock { $0.note(outage) }
     }
 
-    /// Notes the committed positions. If they cannot be asked just now, the next look does it.
-    private func look(_ admin: KafkaAdmin) {
+    /// Notes the committed positions of a lane. If they cannot be asked just now, the next look does it.
+    private func look(_ lane: RequestLane, _ admin: KafkaAdmin) {
         guard
             let committed = try? admin.committed(
-                group: ChaosRole.worker.groups[0],
-                places,
+                group: ChaosRole.workers(lane),
+                places[lane] ?? [],
                 timeoutMilliseconds: Self.timeoutMilliseconds
             )
         else { return }
@@ -54,7 +55,7 @@ final class CommitWatch: Sendable {
         history.withLock { history in
             for each in committed {
                 history.note(
-                    partition: each.partition,
+                    partition: RequestPartition(lane, each.partition),
                     offset: each.offset,
                     metadata: each.metadata,
                     second: second

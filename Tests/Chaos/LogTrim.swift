@@ -8,10 +8,10 @@ enum LogTrim {
     /// Behind what has been read: no worker reads it again, but it may be looked at.
     private static let margin: Int64 = 1000
 
-    /// Of push.requests; `nil`: all of it may be needed.
+    /// Of a lane's requests; `nil`: all of it may be needed.
     ///
     /// - Parameters:
-    ///   - committed: the offset that the workers' group has committed; negative: none.
+    ///   - committed: the offset that the workers' group of the lane has committed; negative: none.
     ///   - metadata: what stands beside it. If it cannot be read, nothing is known of what may be needed.
     ///   - seen: the offset after the last record that this program has read.
     static func requests(committed: Int64, _ metadata: String, seen: Int64) -> Int64? {

@@ -5,15 +5,16 @@ import PushSchemas
 import PushTopics
 import SwiftProtobuf
 
-/// Publishes at a rate and follows push.requests and push.outcomes, on one thread of its own.
+/// Publishes at a rate and follows the requests of all lanes and push.outcomes, on one thread of its own.
 ///
 /// The producer is held back by what has no outcome yet, so that no backlog outgrows the broker's memory. What was read
-/// of both topics, and committed of the first, the broker is told to forget: it holds everything in memory and writes
-/// it down at each stop.
+/// of them, and committed of the requests, the broker is told to forget: it holds everything in memory and writes it
+/// down at each stop.
 final class Pump {
     struct Settings: Sendable {
         var brokers: String
         var brokerPort: Int
+        /// Of each lane.
         var partitions: Int
         /// Notifications per second.
         var rate: Int
@@ -39,8 +40,8 @@ final class Pump {
     /// Notifications without an outcome beyond which the producer waits.
     private static let lagLimit = 1_000_000
     private static let trimInterval = Duration.seconds(2)
-    /// Marks a registration in the broker's answer; the others are requests.
-    private static let registration: UInt64 = 1
+    /// Marks a registration in the broker's answer; the others are ranks of lanes.
+    private static let registration = UInt64(RequestLane.allCases.count)
     private static let registeredAt: Int64 = 1_700_000_000
 
     init(_ settings: Settings, stream: RequestStream, board: Board) throws {
@@ -69,12 +70,12 @@ final class Pump {
         consumer = try KafkaConsumer(
             properties: consume,
             group: "belfry-chaos",
-            topics: [names.requests, names.outcomes]
+            topics: names.allRequests + [names.outcomes]
         )
         producer.onDelivery = { [unowned self] mark, error, partition, offset in
             unacknowledged -= 1
             if let error { return fail("a record was not taken: \(error)") }
-            let topic = mark == Self.registration ? names.registrations : names.requests
+            let topic = mark == Self.registration ? names.registrations : names.allRequests[Int(mark)]
             let place = KafkaTopicPartition(topic: topic, partition: partition)
             if let complaint = witness.acknowledged(offset, in: place) { fail(complaint) }
         }
@@ -169,7 +170,8 @@ final class Pump {
         request.payloadJson = Self.payload(record.number)
         request.expiration = Self.tomorrow
         request.packedTokens = Data(tokens)
-        try produce(names.requests, key: key, value: try request.serializedBytes())
+        let lane = record.lane
+        try produce(names.requests(lane), key: key, value: try request.serializedBytes(), mark: UInt64(lane.rank))
         // The registrar has something to do, too.
         var registration = PushRegistration()
         registration.token = .with { $0.raw = Data(tokens.prefix(SendRequestView.packedTokenBytes)) }
@@ -187,7 +189,7 @@ final class Pump {
 
     private static let tomorrow = Int64(Date().timeIntervalSince1970) + 86_400
 
-    private func produce(_ topic: String, key: [UInt8], value: [UInt8], mark: UInt64 = 0) throws {
+    private func produce(_ topic: String, key: [UInt8], value: [UInt8], mark: UInt64) throws {
         try producer.produce(topic: topic, key: key, value: value, opaque: mark)
         unacknowledged += 1
     }
@@ -205,17 +207,21 @@ final class Pump {
             }
             let place = KafkaTopicPartition(topic: message.topic, partition: message.partition)
             if let complaint = witness.read(message.offset, of: place) { fail(complaint) }
-            if place.topic == names.requests { noteRequest(message) } else { noteOutcome(message) }
+            if let partition = RequestPartition(place) {
+                noteRequest(message, of: partition)
+            } else {
+                noteOutcome(message)
+            }
         }
         batch.release()
     }
 
-    private func noteRequest(_ message: KafkaMessageView) {
+    private func noteRequest(_ message: KafkaMessageView, of partition: RequestPartition) {
         guard
             let request = try? RequestDecoding.decode(PushSendRequest.self, from: message.value, as: .protobuf),
             let number = UInt32(request.requestID)
-        else { return fail("a record in \(names.requests) is not ours") }
-        books.noteRecord(number: number, partition: message.partition, offset: message.offset)
+        else { return fail("a record in \(partition) is not ours") }
+        books.noteRecord(number: number, partition: partition, offset: message.offset)
     }
 
     private func noteOutcome(_ message: KafkaMessageView) {
@@ -230,19 +236,22 @@ final class Pump {
     private func trim() {
         do {
             let connection = try LoopbackSocket(port: settings.brokerPort)
-            let places = (0..<Int32(settings.partitions)).map {
-                KafkaTopicPartition(topic: names.requests, partition: $0)
+            let numbers = 0..<Int32(settings.partitions)
+            var due: [String: [(partition: Int32, offset: Int64)]] = [:]
+            due[names.outcomes] = numbers.compactMap { number in
+                let place = KafkaTopicPartition(topic: names.outcomes, partition: number)
+                return LogTrim.outcomes(seen: witness.seen[place] ?? 0).map { (partition: number, offset: $0) }
             }
-            let committed = try admin.committed(group: ChaosRole.worker.groups[0], places, timeoutMilliseconds: 1000)
-            let requests = committed.compactMap { position in
-                LogTrim.requests(committed: position.offset, position.metadata, seen: witness.seen[position.place] ?? 0)
-                    .map { (partition: position.partition, offset: $0) }
+            for lane in RequestLane.allCases {
+                let places = numbers.map { RequestPartition(lane, $0).place }
+                let committed = try admin.committed(group: ChaosRole.workers(lane), places, timeoutMilliseconds: 1000)
+                due[names.requests(lane)] = committed.compactMap { position in
+                    let seen = witness.seen[position.place] ?? 0
+                    return LogTrim.requests(committed: position.offset, position.metadata, seen: seen)
+                        .map { (partition: position.partition, offset: $0) }
+                }
             }
-            let outcomes = places.compactMap { place in
-                let place = KafkaTopicPartition(topic: names.outcomes, partition: place.partition)
-                return LogTrim.outcomes(seen: witness.seen[place] ?? 0).map { (partition: place.partition, offset: $0) }
-            }
-            for (topic, before) in [(names.requests, requests), (names.outcomes, outcomes)] where !before.isEmpty {
+            for (topic, before) in due where !before.isEmpty {
                 _ = try connection.ask(KafkaWire.deleteRecords(topic, before: before))
             }
         } catch {

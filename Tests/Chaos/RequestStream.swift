@@ -1,3 +1,4 @@
+import LocalPipeline
 import PushSchemas
 import Workbench
 
@@ -5,7 +6,7 @@ import Workbench
 /// has to be remembered.
 ///
 /// Each bundle is spread over ``spread`` keys. The tokens of a record are neighbours in the list of its key's devices,
-/// 1 to 100 of them. Every payload carries the record's number as custom key `n`.
+/// 1 to 100 of them. Every payload carries the record's number as custom key `n`. Records of one key go into all lanes.
 struct RequestStream: Sendable {
     /// One record, and how many notifications it is.
     struct Record: Equatable, Sendable {
@@ -16,16 +17,21 @@ struct RequestStream: Sendable {
         /// Place of the first device in the list of its key.
         var start: Int
         var count: Int
+        var lane = RequestLane.normal
     }
 
     static let spread = 4
     static let tokensPerRecord = 1...100
     private static let tokenBytes = SendRequestView.packedTokenBytes
+    /// Of a hundred records, those that are urgent, and those in bulk.
+    private static let (urgentPercent, bulkPercent) = (5, 35)
 
     let topics: [String]
     private let seed: UInt64
     /// Nil: records of all topics are mixed.
     private let campaigns: CampaignPlan?
+    /// False: all records are in the normal one.
+    let usesLanes: Bool
     /// By topic: 32 bytes per device.
     private let tokens: [[UInt8]]
     /// By topic and shard: its devices, ascending.
@@ -36,9 +42,17 @@ struct RequestStream: Sendable {
     /// - Parameters:
     ///   - tokens: by topic and device, 32 bytes each.
     ///   - campaigns: nil: records of all topics are mixed.
-    init(seed: UInt64, topics: [String], tokens: [[[UInt8]]], campaigns: CampaignPlan? = nil) {
+    ///   - usesLanes: false: all records are in the normal one.
+    init(
+        seed: UInt64,
+        topics: [String],
+        tokens: [[[UInt8]]],
+        campaigns: CampaignPlan? = nil,
+        usesLanes: Bool = false
+    ) {
         precondition(topics.count == tokens.count, "tokens for every topic")
         self.seed = seed
+        self.usesLanes = usesLanes
         self.campaigns = campaigns
         self.topics = topics
         self.tokens = tokens.map { Array($0.joined()) }
@@ -73,8 +87,15 @@ struct RequestStream: Sendable {
             topic: topic,
             shard: shard,
             start: random.pick(0...members[topic][shard].count - 1),
-            count: random.pick(Self.tokensPerRecord)
+            count: random.pick(Self.tokensPerRecord),
+            lane: usesLanes ? Self.lane(random.pick(1...100)) : .normal
         )
+    }
+
+    /// - Parameter percent: 1...100.
+    private static func lane(_ percent: Int) -> RequestLane {
+        if percent <= urgentPercent { return .urgent }
+        return percent <= urgentPercent + bulkPercent ? .bulk : .normal
     }
 
     func key(of record: Record) -> String {

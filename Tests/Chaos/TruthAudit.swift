@@ -1,3 +1,4 @@
+import LocalPipeline
 import PipelineCore
 
 /// Compares what the gateway accepted with the books, and its order with what is promised.
@@ -32,18 +33,18 @@ struct TruthAudit {
 
     /// An acceptance, as kept until all are sorted.
     private struct Acceptance {
-        /// A device's token; tokens differ by the generation.
-        var token: UInt64
+        /// A device's token in a lane, of which none keeps an order with another; tokens differ by the generation.
+        var row: UInt64
         var number: UInt32
         var unixSeconds: UInt32
 
-        init(_ record: AcceptedLogFile.Record) {
-            token = UInt64(record.device) << 8 | UInt64(record.generation)
+        init(_ record: AcceptedLogFile.Record, in lane: RequestLane) {
+            row = UInt64(lane.rank) << 40 | UInt64(record.device) << 8 | UInt64(record.generation)
             number = record.mark
             unixSeconds = record.unixSeconds
         }
 
-        var device: UInt32 { UInt32(token >> 8) }
+        var device: UInt32 { UInt32(truncatingIfNeeded: row >> 8) }
     }
 
     var orderViolations: Int { violations.values.reduce(0, +) }
@@ -86,7 +87,7 @@ struct TruthAudit {
             let isAllowed =
                 token.map { repeats.accepts(number: record.mark, token: $0, second: record.unixSeconds) } ?? true
             judge(repeated, isAllowed, known[topic], record, commits)
-            topics[record.topic].append(Acceptance(record))
+            topics[record.topic].append(Acceptance(record, in: books.stream.record(record.mark).lane))
         }
         for (index, list) in topics.enumerated() {
             accepted += list.count
@@ -134,12 +135,12 @@ struct TruthAudit {
         _ handovers: Handovers
     ) {
         let name = books.stream.topics[topic]
-        // Sorted by token, and for one token by when it was accepted.
-        let order = list.indices.sorted { (list[$0].token, $0) < (list[$1].token, $1) }
+        // Sorted by token in a lane, and for one of these by when it was accepted.
+        let order = list.indices.sorted { (list[$0].row, $0) < (list[$1].row, $1) }
         var start = 0
         while start < order.count {
-            let token = list[order[start]].token
-            let end = order[start...].firstIndex { list[$0].token != token } ?? order.count
+            let row = list[order[start]].row
+            let end = order[start...].firstIndex { list[$0].row != row } ?? order.count
             let acceptances = order[start..<end].map { list[$0] }
             let device = acceptances[0].device
             let audit = OrderAudit(acceptances.map(\.number)) { number in
@@ -149,14 +150,15 @@ struct TruthAudit {
                 let second = acceptances[place].unixSeconds
                 return commits.mayBeDone(log.position, topic: name, partition: log.partition, by: second)
             } handover: { place in
-                // All of one token are in one partition.
+                // All of one token in a lane are in one partition.
                 guard
                     let log = books.place(number: acceptances[place].number, device: device, topic: topic),
                     let span = handovers.span(log.partition, at: acceptances[place].unixSeconds)
                 else { return nil }
                 return acceptances.firstIndex { $0.unixSeconds >= span.lowerBound }
             }
-            note(audit, "\(name), device \(device)", acceptances)
+            let lane = books.stream.record(acceptances[0].number).lane
+            note(audit, "\(name), device \(device), \(lane)", acceptances)
             start = end
         }
     }

@@ -31,14 +31,15 @@ struct HandoverTests {
         standstills: [Handovers.Standstill] = []
     ) -> [UInt32] {
         let handovers = Handovers(
-            partitions: 2,
             workers.map { .init(name: $0.key, tenures: $0.value) },
             restarts: restarts,
             standstills: standstills,
             within: Self.bounds
         )
-        #expect(!(0...200).contains { handovers.span(0, at: $0) != nil || handovers.span(2, at: $0) != nil })
-        return (100...200).filter { handovers.span(1, at: $0) != nil }.map { $0 - 100 }
+        for other in [RequestPartition(.normal, 0), .init(.urgent, 1), .init(.bulk, 1)] {
+            #expect(!(0...200).contains { handovers.span(other, at: $0) != nil })
+        }
+        return (100...200).filter { handovers.span(.init(.normal, 1), at: $0) != nil }.map { $0 - 100 }
     }
 
     @Test("From the next owner's beginning until what the one cut off had sent must have been accepted")

@@ -8,10 +8,10 @@ struct RepeatAuditTests {
     private static let bounds = RepeatAudit.Bounds(delaySeconds: 3, reachSeconds: 6)
     /// Two topics in partition 0, and the first one in partition 1.
     private static let log = [
-        RepeatAudit.Entry(number: 1, topic: 0, partition: 0, count: 2),
-        RepeatAudit.Entry(number: 2, topic: 1, partition: 0, count: 1),
-        RepeatAudit.Entry(number: 3, topic: 0, partition: 0, count: 1),
-        RepeatAudit.Entry(number: 4, topic: 0, partition: 1, count: 1),
+        RepeatAudit.Entry(number: 1, topic: 0, partition: .init(.normal, 0), count: 2),
+        RepeatAudit.Entry(number: 2, topic: 1, partition: .init(.normal, 0), count: 1),
+        RepeatAudit.Entry(number: 3, topic: 0, partition: .init(.normal, 0), count: 1),
+        RepeatAudit.Entry(number: 4, topic: 0, partition: .init(.normal, 1), count: 1),
     ]
 
     /// Lets a mutating method stand in an expectation.
@@ -32,7 +32,7 @@ struct RepeatAuditTests {
     }
 
     private func makeAudit(_ ends: [OwnershipEnds.End]) -> Judge {
-        Judge(RepeatAudit(Self.bounds, ends: OwnershipEnds(partitions: 2, ends), log: Self.log))
+        Judge(RepeatAudit(Self.bounds, ends: OwnershipEnds(ends), log: Self.log))
     }
 
     /// All of record 1, and record 3, were accepted at 100 and had their outcomes at 102.
@@ -56,17 +56,18 @@ struct RepeatAuditTests {
     @Test("A notification with an outcome may be repeated only if its partition changed hands before a commit was due")
     func ended() {
         for (end, isAllowed) in [(96, false), (97, true), (102, true), (108, true), (109, false)] as [(UInt32, Bool)] {
-            for partitions in [nil, [0]] as [Set<Int32>?] {
+            for partitions in [nil, [.init(.normal, 0)]] as [Set<RequestPartition>?] {
                 let audit = settled([OwnershipEnds.End(second: end, partitions: partitions)])
                 #expect(audit.accepts(number: 1, token: 1, second: 150) == isAllowed, "\(end)")
             }
         }
     }
 
-    @Test("The end of another partition, or one that is still to come, allows nothing")
+    @Test("The end of another partition, or of that of another lane, or one that is still to come, allows nothing")
     func others() {
         let audit = settled([
-            OwnershipEnds.End(second: 103, partitions: [1]), OwnershipEnds.End(second: 107, partitions: [0]),
+            OwnershipEnds.End(second: 103, partitions: [.init(.normal, 1), .init(.urgent, 0)]),
+            OwnershipEnds.End(second: 107, partitions: [.init(.normal, 0)]),
         ])
         #expect(!audit.accepts(number: 1, token: 0, second: 106))
         #expect(audit.accepts(number: 3, token: 0, second: 107))

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("What was accepted, compared with books, commits and changes of hands")
 struct TruthAuditTests {
-    private static let history = CommitHistory(partitions: 1, delaySeconds: 3, patienceSeconds: 3)
+    private static let history = CommitHistory(delaySeconds: 3, patienceSeconds: 3)
 
     /// The first record that is published stands at offset 0 of the only partition, and its first notification is
     /// accepted at some times, having had its outcome at 102.
@@ -21,10 +21,11 @@ struct TruthAuditTests {
     ) throws -> TruthAudit {
         var books = ChaosBooks(stream: makeStream(), partitions: 1)
         let record = books.nextRecord()
-        books.noteRecord(number: 1, partition: 0, offset: 0)
+        books.noteRecord(number: 1, partition: .init(.normal, 0), offset: 0)
         for token in 0..<record.count {
             let outcome = PushOutcome.with {
                 $0.requestID = "1"
+                $0.sourceTopic = "push.requests"
                 $0.tokenIndex = UInt32(token)
                 $0.kind = .presumed
             }
@@ -41,8 +42,8 @@ struct TruthAuditTests {
             file: path,
             books: &books,
             commits: commits,
-            ends: OwnershipEnds(partitions: 1, ends),
-            handovers: Handovers(partitions: 1, [], within: .init(delaySeconds: 3, patienceSeconds: 3)),
+            ends: OwnershipEnds(ends),
+            handovers: Handovers([], within: .init(delaySeconds: 3, patienceSeconds: 3)),
             refusals: 0
         )
     }
@@ -77,7 +78,7 @@ struct TruthAuditTests {
         }
         let (device, found) = try #require(candidates.first { $0.1.count >= 3 })
         for (offset, record) in found.enumerated() {
-            books.noteRecord(number: record.number, partition: 1, offset: Int64(offset))
+            books.noteRecord(number: record.number, partition: .init(.normal, 1), offset: Int64(offset))
         }
         let numbers = found.prefix(3).map(\.number)
         let accepted = [(0, 100), (1, 100), (0, second), (2, second), (1, second), (2, second)]
@@ -93,7 +94,7 @@ struct TruthAuditTests {
             file: path,
             books: &books,
             commits: Self.history,
-            ends: OwnershipEnds(partitions: 2, []),
+            ends: OwnershipEnds([]),
             handovers: handovers,
             refusals: 0
         )
@@ -111,7 +112,7 @@ struct TruthAuditTests {
             )
             let next = ShardTenure(shard: "0", partition: partition, start: 118_500)
             let workers = [("a", former), ("b", next)].map { Handovers.Worker(name: $0.0, tenures: [$0.1]) }
-            return Handovers(partitions: 2, workers, within: .init(delaySeconds: 3, patienceSeconds: 3))
+            return Handovers(workers, within: .init(delaySeconds: 3, patienceSeconds: 3))
         }
         let proven = try auditMixed(handovers(of: 1))
         #expect(proven.orderViolations == 0 && proven.handedOver == 1 && proven.late == 0)
@@ -120,6 +121,43 @@ struct TruthAuditTests {
             try auditMixed(handovers(of: 1), at: 122), try auditMixed(handovers(of: 1), at: 117),
         ]
         for found in unproven { #expect(found.violations == ["late": 1] && found.handedOver == 0) }
+    }
+
+    /// A device gets a record of a lane before an older one of the normal lane.
+    private func auditOvertaken(in lane: RequestLane) throws -> TruthAudit {
+        var books = ChaosBooks(stream: makeStream(usesLanes: true), partitions: 1)
+        let records = (0..<400).map { _ in books.nextRecord() }
+        func pair(of device: UInt32) -> (older: RequestStream.Record, newer: RequestStream.Record)? {
+            let its = records.filter { books.token(number: $0.number, device: device, topic: 0) != nil }
+            guard let older = its.first(where: { $0.lane == .normal }),
+                let newer = its.first(where: { $0.lane == lane && $0.number > older.number })
+            else { return nil }
+            return (older, newer)
+        }
+        let device = try #require((0..<1000 as Range<UInt32>).first { pair(of: $0) != nil })
+        let (older, newer) = try #require(pair(of: device))
+        for (offset, record) in [older, newer].enumerated() {
+            books.noteRecord(number: record.number, partition: .init(record.lane, 0), offset: Int64(offset))
+        }
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent("accepted-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let accepted = [(device, newer.number, UInt32(100)), (device, older.number, 101)]
+        try write(accepted, topic: 0, of: books.stream.topics, to: path)
+        return try TruthAudit(
+            file: path,
+            books: &books,
+            commits: Self.history,
+            ends: OwnershipEnds([]),
+            handovers: Handovers([], within: .init(delaySeconds: 3, patienceSeconds: 3)),
+            refusals: 0
+        )
+    }
+
+    @Test("Order is kept within a lane, and none between two of them")
+    func lanes() throws {
+        #expect(try auditOvertaken(in: .urgent).orderViolations == 0)
+        #expect(try auditOvertaken(in: .bulk).orderViolations == 0)
+        #expect(try auditOvertaken(in: .normal).orderViolations > 0)
     }
 
     @Test("One acceptance is no repetition; the second is a duplicate, and not in excess without an outcome before")
@@ -143,7 +181,7 @@ struct TruthAuditTests {
     func stored() throws {
         var commits = Self.history
         let stored = PositionMetadata.choose([], liveNext: 1, limitBytes: 4096) { _, _ in DoneRanges() }
-        commits.note(partition: 0, offset: stored.offset, metadata: stored.metadata, second: 105)
+        commits.note(partition: .init(.normal, 0), offset: stored.offset, metadata: stored.metadata, second: 105)
         let found = try audit(at: [100, 108, 109, 120], commits: commits, ends: [.init(second: 104)])
         #expect(found.excess == 2 && found.unstored == 0)
         #expect(found.examples.count == 2 && found.examples.allSatisfy { $0.contains("stored as done") })

@@ -72,6 +72,7 @@ extension WorldPlan {
 
     /// Streams of a connection that do not hold up the few urgent requests of a world.
     static let calmStreams = 100
+    private static let mostCalmTokens = 500
 
     /// No feature slows workers down, or lets a gateway refuse something.
     private var isUntroubled: Bool {
@@ -80,7 +81,10 @@ extension WorldPlan {
             options.blockingCalls > 0 || options.memoryBytes > 0 || options.receiveBuffer > 0 || options.near != nil
             || options.producerRoom != plain.producerRoom || options.largestPublication > 0
         let isSound = records.allSatisfy { $0.poison.isEmpty && $0.refusal == nil && $0.badTokens == 0 }
+        // More of them would wait for each other.
+        let urgent = records.lazy.filter { $0.lane == .urgent }.reduce(0) { $0 + $1.tokens.count }
         return options.sick.isEmpty && options.certificateGaps.isEmpty && !isSlow && isSound
+            && urgent <= Self.mostCalmTokens
     }
 
     /// All requests of a lane come at the beginning, to many tokens each.

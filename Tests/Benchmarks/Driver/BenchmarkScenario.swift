@@ -79,6 +79,11 @@ struct BenchmarkScenario {
                 IsolationCommand.self,
                 smoke: "--scaling --transport http2 --rate 5000"
             ),
+            BenchmarkScenario(
+                "lanes",
+                "Urgent notifications beside a backlog in bulk, and what bulk keeps.",
+                LanesCommand.self
+            ),
         ]
     }
 }

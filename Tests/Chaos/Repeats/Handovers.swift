@@ -50,24 +50,23 @@ struct Handovers: Sendable {
     private struct Tenure {
         var worker: String
         var its: ShardTenure
+
+        var partition: RequestPartition { RequestPartition(its.lane, its.partition) }
     }
 
     /// By partition: from the second in which the next owner began to the last one in which notifications of the former
     /// one are accepted.
-    private var spans: [[ClosedRange<UInt32>]]
+    private var spans: [RequestPartition: [ClosedRange<UInt32>]] = [:]
 
     init(
-        partitions: Int,
         _ workers: [Worker],
         restarts: [Restart] = [],
         standstills: [Standstill] = [],
         within bounds: Bounds
     ) {
-        spans = Array(repeating: [], count: partitions)
-        for partition in 0..<partitions {
-            let tenures = workers.flatMap { worker in
-                worker.tenures.filter { $0.partition == partition }.map { Tenure(worker: worker.name, its: $0) }
-            }.sorted { $0.its.start < $1.its.start }
+        let all = workers.flatMap { worker in worker.tenures.map { Tenure(worker: worker.name, its: $0) } }
+        for (partition, tenures) in Dictionary(grouping: all, by: \.partition) {
+            let tenures = tenures.sorted { $0.its.start < $1.its.start }
             let suspected = standstills.filter { standstill in
                 tenures.contains { $0.worker == standstill.worker && Self.isHeld($0.its, at: standstill.start) }
             }
@@ -77,15 +76,14 @@ struct Handovers: Sendable {
                     let end = standstill.end.map { $0 + bounds.patienceSeconds + bounds.delaySeconds } ?? .max
                     return standstill.start <= span.upperBound && span.lowerBound <= end
                 }
-                if !isSuspected { spans[partition].append(span) }
+                if !isSuspected { spans[partition, default: []].append(span) }
             }
         }
     }
 
     /// The handover during which something of a partition was accepted. Nil: none that is proven.
-    func span(_ partition: Int32, at second: UInt32) -> ClosedRange<UInt32>? {
-        guard spans.indices.contains(Int(partition)) else { return nil }
-        return spans[Int(partition)].first { $0.contains(second) }
+    func span(_ partition: RequestPartition, at second: UInt32) -> ClosedRange<UInt32>? {
+        spans[partition]?.first { $0.contains(second) }
     }
 
     /// - Returns: nil: nothing is proven.

@@ -6,22 +6,25 @@ struct OwnershipEnds: Sendable {
     struct End: Equatable, Sendable {
         /// UNIX seconds.
         var second: UInt32
-        /// Nil: all of them.
-        var partitions: Set<Int32>?
+        /// Nil: all of them, in all lanes.
+        var partitions: Set<RequestPartition>?
     }
 
-    /// By partition: UNIX seconds, ascending.
-    private let seconds: [[UInt32]]
+    /// By partition, and for all of them: UNIX seconds.
+    private let seconds: [RequestPartition: [UInt32]]
+    private let everywhere: [UInt32]
 
-    init(partitions: Int, _ ends: [End]) {
-        seconds = (0..<Int32(partitions)).map { partition in
-            ends.filter { $0.partitions?.contains(partition) ?? true }.map(\.second).sorted()
+    init(_ ends: [End]) {
+        var seconds: [RequestPartition: [UInt32]] = [:]
+        for end in ends {
+            for partition in end.partitions ?? [] { seconds[partition, default: []].append(end.second) }
         }
+        self.seconds = seconds
+        everywhere = ends.filter { $0.partitions == nil }.map(\.second)
     }
 
     /// An owner stopped working on a partition within a time.
-    func contains(_ partition: Int32, in range: ClosedRange<UInt32>) -> Bool {
-        guard seconds.indices.contains(Int(partition)) else { return false }
-        return seconds[Int(partition)].contains { range.contains($0) }
+    func contains(_ partition: RequestPartition, in range: ClosedRange<UInt32>) -> Bool {
+        (everywhere + (seconds[partition] ?? [])).contains { range.contains($0) }
     }
 }

@@ -21,19 +21,19 @@ struct RepeatAudit {
         var reachSeconds: UInt32
     }
 
-    /// A record in the log of push.requests.
+    /// A record in the log of its lane.
     struct Entry: Equatable, Sendable {
         /// From 1.
         var number: UInt32
         var topic: Int
-        var partition: Int32
+        var partition: RequestPartition
         /// Notifications.
         var count: Int
     }
 
     /// The records of one topic in one partition, in the order of the log.
     private struct Line {
-        let partition: Int32
+        let partition: RequestPartition
         /// By place: notifications that never had an outcome.
         var open: [Int] = []
         /// The first place with any.
@@ -61,13 +61,12 @@ struct RepeatAudit {
     init(_ bounds: Bounds, ends: OwnershipEnds, log: [Entry]) {
         self.bounds = bounds
         self.ends = ends
-        var numbers: [[Int32]: Int] = [:]
+        var numbers: [RequestPartition: [Int: Int]] = [:]
         var bits = 0
         for entry in log {
-            let key = [Int32(entry.topic), entry.partition]
-            let line = numbers[key] ?? lines.count
+            let line = numbers[entry.partition]?[entry.topic] ?? lines.count
             if line == lines.count { lines.append(Line(partition: entry.partition)) }
-            numbers[key] = line
+            numbers[entry.partition, default: [:]][entry.topic] = line
             places[entry.number] = Place(line: line, index: lines[line].open.count, firstBit: bits, count: entry.count)
             lines[line].open.append(entry.count)
             bits += entry.count

@@ -40,6 +40,10 @@ struct ResultLine {
         fields[name] = .rows(rows.map { Self.decimals($0, digits: digits) })
     }
 
+    mutating func add(_ name: String, _ line: ResultLine) {
+        fields[name] = .line(line.fields)
+    }
+
     mutating func add(_ name: String, _ lines: [ResultLine]) {
         fields[name] = .lines(lines.map(\.fields))
     }
@@ -85,6 +89,7 @@ private enum FieldValue: Encodable {
     case text(String)
     case texts([String])
     case flag(Bool)
+    case line([String: FieldValue])
     case lines([[String: FieldValue]])
 
     func encode(to encoder: any Encoder) throws {
@@ -96,6 +101,7 @@ private enum FieldValue: Encodable {
         case .text(let text): try container.encode(text)
         case .texts(let texts): try container.encode(texts)
         case .flag(let flag): try container.encode(flag)
+        case .line(let line): try container.encode(line)
         case .lines(let lines): try container.encode(lines)
         }
     }

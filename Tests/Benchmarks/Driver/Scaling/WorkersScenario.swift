@@ -191,14 +191,15 @@ struct AssignmentLine: Decodable {
     let message: String
     let metadata: [String: String]?
 
-    /// The time at which each shard first got partitions, by a log so far. An assignment of none is left out.
+    /// The time at which each shard of the normal lane, which names none, first got partitions, by a log so far. An
+    /// assignment of none is left out.
     static func times(in log: String) -> [String: Date] {
         let format = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
         var times: [String: Date] = [:]
         for text in log.split(separator: "\n") where text.contains("partitions assigned") {
             guard let line = try? JSONDecoder().decode(AssignmentLine.self, from: Data(text.utf8)),
                 line.message == "partitions assigned",
-                line.metadata?["partitions"]?.contains(where: \.isNumber) ?? false,
+                line.metadata?["partitions"]?.contains(where: \.isNumber) ?? false, line.metadata?["lane"] == nil,
                 let shard = line.metadata?["shard"],
                 let time = try? Date(line.time, strategy: format)
             else { continue }
