@@ -1,4 +1,4 @@
-/// The urgency of requests. Each lane is a Kafka topic of its own, and whoever may write there may use it.
+/// The urgency of requests. Each lane is a Kafka topic of its own, and a service that may write there may use it.
 ///
 /// A worker serves each lane by threads, a consumer group, and connections to Redis and gateways of its own, so that
 /// nothing of a lane waits in a queue of another one. What they share are processors, which the kernel shares out by

@@ -13,7 +13,7 @@ struct NotificationPlace: Equatable, Sendable {
 ///
 /// Published is what stands in the Kafka topics of the lanes: a producer that got no answer may have a record twice
 /// there, and then both are due an outcome. Outcomes are deduplicated by (Kafka topic, partition, offset, token index).
-/// What the gateway accepted is told apart by (token, number of the record).
+/// Accepted notifications are told apart by (token, number of the record).
 ///
 /// Memory: five bits, the 40 bytes of its record's share and 8 bytes for each outcome per notification: below 20 bytes
 /// each at 50 tokens a record, for as long as few outcomes come twice.

@@ -2,7 +2,7 @@ import RequestLanes
 
 /// Lanes: order, coalescing and levers hold in each by itself, and urgent requests wait for no other (invariant 12).
 extension Auditor {
-    /// Longest time until an urgent notification is written to a connection, whatever the other lanes have waiting:
+    /// Longest time until an urgent notification is written to a connection, however much the other lanes have waiting:
     /// from its publication, or from the last time at which a member of its group began to read or stopped. A partition
     /// whose mark could not be read is looked at again within two seconds.
     static let urgency = VirtualTime.seconds(3)

@@ -9,7 +9,7 @@ import TokenState
 
 /// One shard of a worker process: the real one, on simulated clients.
 final class SimulatedWorker {
-    /// Of this life; no other shard has it, of whatever process.
+    /// Of this life; no other shard of any process has it.
     let number: Int
     let process: SimulatedProcess
     let lane: RequestLane

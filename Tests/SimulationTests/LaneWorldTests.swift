@@ -116,7 +116,7 @@ import Testing
         }
     }
 
-    @Test("Urgent requests are on their way in time, whatever the other lanes have waiting")
+    @Test("Urgent requests are on their way in time, however much the other lanes have waiting")
     func urgency() {
         var calm = 0
         for seed in 1...60 as ClosedRange<UInt64> {

@@ -7,7 +7,7 @@ import RequestLanes
 ///
 /// The record's key is `<environment>/<bundle ID>/<lever>`, or `<environment>/<bundle ID>/lane/<lane>/<lever>`. The
 /// value is a ``PushSchemas/PushTopicControl``; without one the lever is off. Any program may have written a record, so
-/// a reader gets a fault for whatever makes no sense.
+/// a reader gets a fault for one that makes no sense.
 package struct ControlRecord: Equatable, Sendable {
     package let name: AppControls.Name
     /// Nil: the key names none.

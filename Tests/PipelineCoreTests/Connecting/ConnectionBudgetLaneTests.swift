@@ -10,7 +10,7 @@ import Testing
 
     // MARK: The lane in turn
 
-    @Test("A free grant goes to the most urgent lane that waits, whoever has waited longest and had fewest")
+    @Test("A free grant goes to the most urgent lane that waits, not to the topic that waits longest or had fewest")
     func mostUrgentFirst() {
         var budget = ConnectionBudget(perMinute: 2)
         func later(_ topic: UInt64, _ lane: RequestLane, at now: MonotonicTime) -> MonotonicTime? {
@@ -46,7 +46,7 @@ import Testing
     }
 
     @Test(
-        "Whoever asks: a lane that waits is passed over nine times at most, and the most urgent one only for that",
+        "A lane that waits is passed over nine times at most, and the most urgent one only for that",
         arguments: 0..<100
     )
     func shares(seed: UInt64) {

@@ -51,7 +51,7 @@ struct FirstStartTests {
         #expect(decide(mark: .unknown, hasOutcomes: true, sendsWithoutRedis: true) == .undecided)
     }
 
-    @Test("A lane that is new in an old installation starts at its beginning, whatever outcomes there are of others")
+    @Test("A lane that is new in an old installation starts at its beginning, though others have outcomes")
     func newLane() {
         for lane in RequestLane.allCases {
             for policy in FirstStartPolicy.allCases {

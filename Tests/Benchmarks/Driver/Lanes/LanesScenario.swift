@@ -84,7 +84,7 @@ final class LanesScenario {
         options.partitions = settings.partitions
         options.kafka = settings.kafka
         if settings.kafka == nil {
-            // It lets a fetch that finds nothing wait for all of its time, whatever comes meanwhile.
+            // It lets a fetch that finds nothing wait for all of its time, also while records come.
             options.kafkaProperties = ", fetch.wait.max.ms: \"10\""
         } else {
             options.prefix = "belfry-bench-\(UUID().uuidString.prefix(8).lowercased())."
