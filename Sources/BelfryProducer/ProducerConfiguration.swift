@@ -34,7 +34,7 @@ public struct ProducerConfiguration: Sendable {
     ///   - lane: the urgency of all requests that the producer publishes. `belfry topics create` makes its Kafka topic.
     public init(brokers: String, prefix: String = "", lane: RequestLane = .normal) {
         self.brokers = brokers
-        topic = prefix + "push.requests" + lane.suffix
+        topic = lane.kafkaTopic(prefix: prefix)
     }
 
     /// Properties that belong to the producer, under all their names. Others that break idempotence librdkafka refuses.

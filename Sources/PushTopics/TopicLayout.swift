@@ -31,37 +31,36 @@ public struct TopicLayout: Equatable, Sendable {
     ///   - names: the names of the contract.
     public init(partitions: Int, names: TopicNames = TopicNames()) {
         precondition(partitions >= 1, "a topic has at least one partition")
-        let plain = [names.requests(.normal), names.feedback, names.outcomes, names.deadLetters]
-        var topics = plain.map { Topic(name: $0, partitions: partitions, configuration: []) }
-        for lane in RequestLane.allCases where lane != .normal {
-            // An operator may have made it with another number: each lane has positions and keys of its own.
-            topics.append(
-                Topic(name: names.requests(lane), partitions: partitions, takesAnyPartitions: true, configuration: [])
-            )
+        let plain = [names.requests(.normal), names.feedback, names.outcomes, names.deadLetters].map {
+            Topic(name: $0, partitions: partitions, configuration: [])
         }
-        topics += [
-            Topic(
-                name: names.registrations,
-                partitions: partitions,
-                // The witness of when a token registered: see ``RecordTimeCheck``.
-                configuration: [Self.brokerTime]
-            ),
-            Topic(
-                name: names.tombstones,
-                partitions: partitions,
-                // The witness of when a token was forgotten.
-                configuration: [Self.compaction, Self.brokerTime]
-            ),
-            Topic(
-                name: names.controls,
-                // A few hundred records at most, and every worker reads all of them.
-                partitions: 1,
-                takesAnyPartitions: true,
-                // The time tells when an operator set a lever.
-                configuration: [Self.compaction, Self.brokerTime]
-            ),
-        ]
-        self.topics = topics
+        // An operator may have made one with another number: each lane has positions and keys of its own.
+        let otherLanes = RequestLane.allCases.filter { $0 != .normal }.map {
+            Topic(name: names.requests($0), partitions: partitions, takesAnyPartitions: true, configuration: [])
+        }
+        topics =
+            plain + otherLanes + [
+                Topic(
+                    name: names.registrations,
+                    partitions: partitions,
+                    // The witness of when a token registered: see ``RecordTimeCheck``.
+                    configuration: [Self.brokerTime]
+                ),
+                Topic(
+                    name: names.tombstones,
+                    partitions: partitions,
+                    // The witness of when a token was forgotten.
+                    configuration: [Self.compaction, Self.brokerTime]
+                ),
+                Topic(
+                    name: names.controls,
+                    // A few hundred records at most, and every worker reads all of them.
+                    partitions: 1,
+                    takesAnyPartitions: true,
+                    // The time tells when an operator set a lever.
+                    configuration: [Self.compaction, Self.brokerTime]
+                ),
+            ]
     }
 }
 

@@ -18,7 +18,7 @@ public struct TopicNames: Sendable, Equatable {
     /// - Parameter prefix: empty: the names of the contract.
     public init(prefix: String = "") {
         self.prefix = prefix
-        requests = prefix + "push.requests"
+        requests = RequestLane.normal.kafkaTopic(prefix: prefix)
         registrations = prefix + "push.registrations"
         feedback = prefix + "push.feedback"
         tombstones = prefix + "push.tombstones"
@@ -32,7 +32,7 @@ public struct TopicNames: Sendable, Equatable {
     }
 
     /// The Kafka topic of a lane's requests.
-    public func requests(_ lane: RequestLane) -> String { prefix + "push.requests" + lane.suffix }
+    public func requests(_ lane: RequestLane) -> String { lane.kafkaTopic(prefix: prefix) }
 
     /// The Kafka topics of all lanes, in the order of these.
     public var allRequests: [String] { RequestLane.allCases.map(requests) }

@@ -11,6 +11,11 @@ public enum RequestLane: String, CaseIterable, Comparable, Sendable {
     /// Stands behind the names of Kafka topics, groups and clients that a lane has for itself.
     public var suffix: String { self == .normal ? "" : ".\(rawValue)" }
 
+    /// The Kafka topic of the lane's requests.
+    ///
+    /// - Parameter prefix: the installation's `kafka.prefix`; empty: none.
+    public func kafkaTopic(prefix: String) -> String { prefix + "push.requests" + suffix }
+
     /// The place among all lanes, from 0: the lower goes first.
     public var rank: Int {
         switch self {
@@ -36,8 +41,10 @@ public enum RequestLane: String, CaseIterable, Comparable, Sendable {
     }
 
     /// The share of a shard's memory that a lane has, 0 … 1; those of all lanes that a process serves make 1.
+    ///
+    /// - Parameter served: each once, this lane among them.
     public func memoryShare(among served: some Collection<RequestLane>) -> Double {
-        let all = Set(served).union([self]).reduce(0) { $0 + $1.memoryWeight }
+        let all = served.reduce(0) { $0 + $1.memoryWeight }
         return Double(memoryWeight) / Double(all)
     }
 

@@ -100,9 +100,14 @@ package final class WorkerRole: Role {
 
     /// The loops of the followers, and those of the shards of all lanes that may be served.
     package var loops: [String] {
+        ["controls"] + (followsTombstones ? ["tombstones"] : [])
+            + seatsWanted.map { Self.name(ofShard: $0.number, in: $0.lane) }
+    }
+
+    /// The shards of all lanes that may be served, in the order of their loops; each lane numbers its own from 0.
+    private var seatsWanted: [(lane: RequestLane, number: Int)] {
         let worker = context.configuration.worker
-        return ["controls"] + (followsTombstones ? ["tombstones"] : [])
-            + worker.lanes.flatMap { lane in (0..<worker.shards).map { Self.name(ofShard: $0, in: lane) } }
+        return worker.lanes.flatMap { lane in (0..<worker.shards).map { (lane: lane, number: $0) } }
     }
 
     private static func name(ofShard number: Int, in lane: RequestLane) -> String {
@@ -131,14 +136,9 @@ package final class WorkerRole: Role {
         shared.withLock { $0.controls = controls }
         var free = threads.eventLoops.dropFirst()
         let followerLoop = followsTombstones ? free.popFirst() : nil
-        var loops: [RequestLane: ArraySlice<any EventLoop>] = [:]
-        for lane in configuration.worker.lanes {
-            loops[lane] = free.prefix(configuration.worker.shards)
-            free = free.dropFirst(configuration.worker.shards)
-        }
-        let seats = lanes.flatMap { lane in
-            (loops[lane] ?? []).enumerated().map { ShardSeat(lane: lane, number: $0, eventLoop: $1) }
-        }
+        // The loops of lanes that are not served stay idle.
+        let seats = zip(seatsWanted, free).map { ShardSeat(lane: $0.lane, number: $0.number, eventLoop: $1) }
+            .filter { lanes.contains($0.lane) }
         var filters: DeadTokenSets?
         if let followerLoop {
             let follower = try await FollowerThread(
@@ -181,16 +181,15 @@ package final class WorkerRole: Role {
 
     /// Waits for the Kafka topics.
     ///
-    /// - Returns: the lanes to serve, and the numbers of partitions. Of several lanes the normal one has to be there,
-    ///   else all.
+    /// - Returns: the lanes to serve, and the numbers of partitions.
     private func findLanes() async throws -> (lanes: [RequestLane], partitions: [String: Int]) {
-        let (names, wanted) = (settings.names, context.configuration.worker.lanes)
-        let needed = wanted.contains(.normal) ? [.normal] : wanted
+        let (names, worker) = (settings.names, context.configuration.worker)
         let counts = try await KafkaReadiness(context.configuration.kafka, logger: context.logger).waitForTopics(
-            needed.map(names.requests) + [names.outcomes, names.deadLetters, names.tombstones, names.controls],
-            others: wanted.map(names.requests)
+            worker.neededLanes.map(names.requests)
+                + [names.outcomes, names.deadLetters, names.tombstones, names.controls],
+            others: worker.lanes.map(names.requests)
         )
-        let lanes = wanted.filter { counts[names.requests($0)] != nil }
+        let lanes = names.lanes(in: counts)
         context.logger.info("serving lanes", metadata: ["lanes": "\(lanes.map(\.rawValue).joined(separator: ","))"])
         return (lanes, counts)
     }

@@ -54,6 +54,10 @@ public struct WorkerSettings: Sendable, Equatable {
 
     public init() {}
 
+    /// The lanes whose Kafka topics a worker waits for at its start: the normal one if it is to serve it, else all of
+    /// its lanes. It serves the others if their Kafka topics are there.
+    public var neededLanes: [RequestLane] { lanes.contains(.normal) ? [.normal] : lanes }
+
     /// A third of the consumer group's session time-out, at least 1 s: time enough for another try before the group
     /// gives the partitions to another worker.
     static func commitPatience(session: Duration) -> Duration { max(.seconds(1), session / 3) }

@@ -68,7 +68,7 @@ public struct ConfigurationTrial: Sendable {
                     requests[lane] = try? admin.topicSettings(of: lanes.topic(lane), timeoutMilliseconds: timeout)
                 }
                 let broker = requests.isEmpty ? nil : try? admin.brokerSettings(timeoutMilliseconds: timeout)
-                return kafkaFindings(settings, lanes: worker.lanes, partitions: partitions, policies: policies)
+                return kafkaFindings(settings, worker, partitions: partitions, policies: policies)
                     + lanes.findings(requests)
                     + commitFindings(requests: Array(requests.values), broker: broker ?? [:])
             }
@@ -90,21 +90,20 @@ public struct ConfigurationTrial: Sendable {
     }
 
     /// - Parameters:
-    ///   - lanes: those that workers are to serve.
+    ///   - worker: names the lanes that workers are to serve.
     ///   - partitions: of every Kafka topic that is there.
     ///   - policies: `cleanup.policy` of those that are to be compacted, as far as the brokers tell.
     static func kafkaFindings(
         _ settings: KafkaSettings,
-        lanes: [RequestLane] = RequestLane.allCases,
+        _ worker: WorkerSettings = WorkerSettings(),
         partitions: [String: Int],
         policies: [String: String] = [:]
     ) -> [ConfigurationFinding] {
         let (brokers, names) = (settings.brokers, TopicNames(settings))
-        // A worker waits for these lanes, and serves of the others those whose Kafka topic is there.
-        let needed = lanes.contains(.normal) ? [.normal] : lanes
+        let lanes = worker.neededLanes + LaneFindings(settings, worker, partitions: partitions).served
         let wanted = TopicLayout(partitions: 1, names: names).topics.map(\.name).filter { topic in
             guard let lane = names.lane(of: topic) else { return true }
-            return needed.contains(lane) || lanes.contains(lane) && partitions[topic] != nil
+            return lanes.contains(lane)
         }
         let missing = wanted.filter { partitions[$0] == nil }
         guard missing.isEmpty else {

@@ -20,7 +20,7 @@ struct LaneFindings {
     }
 
     /// The lanes that a worker serves: their Kafka topics are there.
-    var served: [RequestLane] { worker.lanes.filter { partitions[topic($0)] != nil } }
+    var served: [RequestLane] { names.lanes(in: partitions).filter { worker.lanes.contains($0) } }
 
     func topic(_ lane: RequestLane) -> String { names.requests(lane) }
 
@@ -33,11 +33,10 @@ struct LaneFindings {
             + served.compactMap { compaction(of: $0, settings[$0] ?? [:]) }
     }
 
-    /// Lanes that no worker serves until their Kafka topics are made.
+    /// Lanes that no worker serves until their Kafka topics are made. One that workers wait for is a fault, told
+    /// elsewhere.
     private var missing: [ConfigurationFinding] {
-        // A worker without the normal lane waits for all of its lanes: that is told as a fault.
-        guard worker.lanes.contains(.normal) else { return [] }
-        return worker.lanes.filter { $0 != .normal && !served.contains($0) }.map { lane in
+        worker.lanes.filter { !worker.neededLanes.contains($0) && !served.contains($0) }.map { lane in
             ConfigurationFinding(
                 note: "\(lane) is not served: \(topic(lane)) is missing; belfry topics create makes it, and workers "
                     + "serve it from their next start on",

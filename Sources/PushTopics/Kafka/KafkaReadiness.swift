@@ -32,13 +32,13 @@ package struct KafkaReadiness {
                     let properties = settings.adminProperties(clientID: "belfry")
                     let admin = try KafkaAdmin(properties: properties, named: "check at start", logger: logger)
                     defer { admin.close() }
-                    var counts: [String: Int] = [:]
-                    for topic in topics {
-                        counts[topic] = try admin.partitionCount(of: topic, timeoutMilliseconds: timeout)
-                    }
-                    guard !others.isEmpty else { return counts }
                     let all = try admin.partitionCounts(timeoutMilliseconds: timeout)
-                    return counts.merging(all.filter { others.contains($0.key) }) { first, _ in first }
+                    var counts = all.filter { others.contains($0.key) }
+                    for topic in topics {
+                        // One that is not listed is asked for by name, which tells that it is missing.
+                        counts[topic] = try all[topic] ?? admin.partitionCount(of: topic, timeoutMilliseconds: timeout)
+                    }
+                    return counts
                 }
             } catch let error as KafkaError {
                 if error.isConfiguration { throw error }

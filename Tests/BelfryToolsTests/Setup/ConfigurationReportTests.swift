@@ -167,7 +167,9 @@ import Testing
     func lanes() {
         var partitions = Dictionary(uniqueKeysWithValues: TopicLayout(partitions: 3).topics.map { ($0.name, 3) })
         func findings(_ lanes: [RequestLane]) -> [ConfigurationFinding] {
-            ConfigurationTrial.kafkaFindings(KafkaSettings(), lanes: lanes, partitions: partitions)
+            var worker = WorkerSettings()
+            worker.lanes = lanes
+            return ConfigurationTrial.kafkaFindings(KafkaSettings(), worker, partitions: partitions)
         }
         #expect(findings(RequestLane.allCases)[0].found.hasSuffix("and have all of 9 Kafka topics"))
         #expect(findings([.normal])[0].found.hasSuffix("and have all of 7 Kafka topics"))

@@ -47,6 +47,18 @@ import Testing
         #expect(findings([:]).isEmpty, "the Kafka topic that workers wait for is told as missing elsewhere")
     }
 
+    @Test("Workers wait for the normal lane alone if they are to serve it, else for all of their lanes")
+    func needed() {
+        var worker = WorkerSettings()
+        #expect(worker.neededLanes == [.normal])
+        for lanes in [[.urgent], [.urgent, .bulk]] as [[RequestLane]] {
+            worker.lanes = lanes
+            #expect(worker.neededLanes == lanes)
+        }
+        let found = findings(["push.requests.bulk": 2]) { $0.lanes = [.urgent, .bulk] }
+        #expect(found.map(\.verdict) == [.good], "what workers wait for is told as missing elsewhere")
+    }
+
     @Test("A lane with fewer partitions than a worker has shards for it is noted")
     func idle() {
         let found = findings(all) { $0.shards = 4 }

@@ -39,5 +39,8 @@ struct RequestLaneTests {
     func names() {
         #expect(RequestLane.allCases.sorted() == [.urgent, .normal, .bulk])
         #expect(RequestLane.allCases.map(\.suffix) == [".urgent", "", ".bulk"])
+        let topics = RequestLane.allCases.map { $0.kafkaTopic(prefix: "a.") }
+        #expect(topics == ["a.push.requests.urgent", "a.push.requests", "a.push.requests.bulk"])
+        #expect(RequestLane.bulk.kafkaTopic(prefix: "") == "push.requests.bulk")
     }
 }
