@@ -77,6 +77,7 @@ extension WorkerShard {
         counters.sensitive = stages.intake.sensitive[topic.index] ?? 0
         counters.misplaced = stages.placement?.misplaced[topic.index] ?? 0
         return ShardReport.Topic(
+            lane: settings.lane,
             bundleID: topic.bundleID,
             environment: topic.environment,
             inFlight: lanes?.transport.inFlightCount ?? 0,
@@ -89,7 +90,7 @@ extension WorkerShard {
             cursorPublishedAt: sum.cursorPublishedAt,
             oldestUnconfirmed: sum.oldestTakenAt.map { $0.elapsed(until: now) },
             counters: counters,
-            control: topic.control
+            levers: stages.levers.controlsByLane(of: topic)
         )
     }
 }

@@ -24,6 +24,8 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 MARKUP = "<img src=x onerror=\"document.title='taken'\"><script>document.title='taken'</script>"
+# An app with levers in some lanes.
+HELD = "com.example.held"
 PARTITIONS = 14
 RUNBOOK = Path(__file__).resolve().parents[2] / "Deploy/runbook"
 ENTRIES = {line[3:] for page in RUNBOOK.glob("*.md") for line in page.read_text().splitlines() if line[:3] == "## "}
@@ -47,8 +49,14 @@ class HostileRole(BaseHTTPRequestHandler):
 
     def do_GET(self):
         topic = {"topic": MARKUP, "environment": MARKUP, "stoppedBecause": MARKUP, "lagRecords": 2**63 - 1}
+        held = {
+            "topic": HELD, "environment": "sandbox", "paused": True, "pausedLanes": ["bulk", MARKUP], "pace": 50,
+            "pacedLanes": ["normal", "bulk"], "discardsBefore": "2026-01-31T12:00:00.000Z",
+            "discardingLanes": ["urgent", "normal", "bulk"],
+        }
         status = {
-            "version": 2, "role": MARKUP, "isReady": False, "obstacles": [MARKUP, "x" * 100_000], "topics": [topic],
+            "version": 2, "role": MARKUP, "isReady": False, "obstacles": [MARKUP, "x" * 100_000],
+            "topics": [topic, held],
             "totals": {MARKUP: -5}, "outcomes": {MARKUP: 2**62}, "keys": [{"team": MARKUP, "key": MARKUP}],
             "gateways": [{"environment": MARKUP, "transport": MARKUP, "connections": {MARKUP: 1}}],
         }
@@ -241,6 +249,8 @@ class ConsoleTest(Page):
         self.until("one that answers oddly is shown", lambda: place in self.row("processes", place)[0])
         self.until("its markup is text", lambda: MARKUP in self.row("topics", MARKUP)[0])
         self.until("and nowhere else", lambda: MARKUP[:30] in self.matters())
+        levers = "paused in bulk · ≤ 50 / s in normal, bulk · discards"
+        self.until("levers have lanes unless they hold in all", lambda: self.row("topics", HELD)[1] == levers)
         made = "return document.querySelectorAll('body img, body script').length"
         self.until("nothing was made of it", lambda: self.browser.execute_script(made) == 0)
         self.until("the title is the page's", lambda: "Belfry" in self.browser.title)

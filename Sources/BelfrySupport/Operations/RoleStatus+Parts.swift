@@ -64,10 +64,17 @@ extension RoleStatus {
         /// Absent: it works. Else the reason, as in `belfry_topic_stopped`.
         public var stoppedBecause: String?
         private var paused: Bool?
-        /// Most notifications a second of all workers together, by an operator's order; absent: no limit.
+        /// Lanes of requests that an operator paused, in their order; absent: none.
+        public var pausedLanes: [String]?
+        /// Most notifications a second of all workers together, by an operator's order, of several lanes the highest;
+        /// absent: no limit.
         public var pace: Int?
-        /// Requests published before are discarded, by an operator's order.
+        /// Lanes with a pace, in their order; absent: none.
+        public var pacedLanes: [String]?
+        /// Requests published before are discarded, by an operator's order, of several lanes the latest.
         public var discardsBefore: Time?
+        /// Lanes whose requests are discarded, in their order; absent: none.
+        public var discardingLanes: [String]?
         /// Offsets between its cursors and the ends of the partitions in which it lags.
         public var lagRecords: Int64 = 0
         /// In the partitions in which it lags.
@@ -88,7 +95,8 @@ extension RoleStatus {
             self.environment = environment
         }
 
-        /// An operator let nothing of it be sent. JSON has it as `paused`, and only where it is true.
+        /// An operator let nothing of it be sent, in one lane at least. JSON has it as `paused`, and only where it is
+        /// true.
         public var isPaused: Bool {
             get { paused == true }
             set { paused = newValue ? true : nil }

@@ -125,8 +125,9 @@ extension RoleAnswer.TopicName: Decodable {
 
 extension RoleAnswer.Topic: Decodable {
     private enum Keys: String, CodingKey {
-        case stoppedBecause, paused, pace, discardsBefore, lagRecords, cursors, cursorAgeSeconds
-        case oldestUnconfirmedSeconds, inFlight, waiting, openConnections, accepted
+        case stoppedBecause, paused, pausedLanes, pace, pacedLanes, discardsBefore, discardingLanes
+        case lagRecords, cursors, cursorAgeSeconds, oldestUnconfirmedSeconds
+        case inFlight, waiting, openConnections, accepted
     }
 
     init(from decoder: any Decoder) throws {
@@ -134,8 +135,11 @@ extension RoleAnswer.Topic: Decodable {
         name = try RoleAnswer.TopicName(from: decoder)
         stoppedBecause = try fields.textIfPresent(.stoppedBecause)
         isPaused = try fields.decodeIfPresent(Bool.self, forKey: .paused) ?? false
+        pausedLanes = try fields.lanes(.pausedLanes)
         pace = try fields.count(.pace)
+        pacedLanes = try fields.lanes(.pacedLanes)
         discardsBefore = try fields.textIfPresent(.discardsBefore)
+        discardingLanes = try fields.lanes(.discardingLanes)
         lagRecords = try fields.count(.lagRecords) ?? 0
         let cursors = try fields.list(.cursors, limit: ConsoleLimits.cursors, of: Cursor.self)
         laggingLanes = RoleAnswer.lanes.filter { lane in cursors.contains { $0.lane == lane } }
@@ -231,6 +235,12 @@ extension KeyedDecodingContainer {
     /// Counts by bucket.
     fileprivate func buckets(_ key: Key) throws -> TimeCounts {
         TimeCounts(try list(key, limit: 100, of: Double.self).map(Self.count))
+    }
+
+    /// Lanes that this console knows, in the order of ``RoleAnswer/lanes``.
+    fileprivate func lanes(_ key: Key) throws -> [String] {
+        let told = try list(key, limit: 20, of: String.self)
+        return RoleAnswer.lanes.filter { told.contains($0) }
     }
 
     /// The first elements of a list; what follows is not read.

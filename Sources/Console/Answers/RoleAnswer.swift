@@ -24,10 +24,16 @@ struct RoleAnswer: Equatable, Sendable {
         var name: TopicName
         var stoppedBecause: String?
         var isPaused = false
+        /// Lanes with the lever, in the order of ``RoleAnswer/lanes``; empty where it is set: not told.
+        var pausedLanes: [String] = []
         /// Notifications per second; nil: no limit.
         var pace: Int?
+        /// Likewise.
+        var pacedLanes: [String] = []
         /// A time as it was answered; nil: nothing is discarded.
         var discardsBefore: String?
+        /// Likewise.
+        var discardingLanes: [String] = []
         var lagRecords = 0
         /// Lanes in which it has cursors of its own, in the order of ``RoleAnswer/lanes``.
         var laggingLanes: [String] = []

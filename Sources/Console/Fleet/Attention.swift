@@ -111,19 +111,25 @@ struct Attention: Encodable, Equatable, Sendable {
     }
 
     private static func topics(_ fleet: FleetDocument) -> [Attention] {
-        func names(_ topics: [FleetDocument.Topic]) -> [String] { topics.map { "\($0.topic) (\($0.environment))" } }
+        func name(_ topic: FleetDocument.Topic) -> String { "\(topic.topic) (\(topic.environment))" }
         let stopped = Dictionary(grouping: fleet.topics.filter { $0.stoppedBecause != nil }) { $0.stoppedBecause ?? "" }
         let matters = stopped.sorted { $0.key < $1.key }.map { reason, topics in
-            let names = names(topics)
+            let names = topics.map(name)
             let text =
                 "\(some(names)) \(names.count == 1 ? "does" : "do") not work: \(StopReason.words(for: reason))."
             return Attention(level: .bad, text: text, part: "topics", alert: StopReason.alert(for: reason))
         }
-        let paused = names(fleet.topics.filter(\.isPaused))
+        let paused = fleet.topics.filter(\.isPaused).map { name($0) + place($0.pausedLanes) }
         guard !paused.isEmpty else { return matters }
         // An operator wanted it so, and may have forgotten it.
         let text = "\(some(paused)) \(paused.count == 1 ? "is" : "are") paused by an operator."
         return matters + [Attention(level: .warn, text: text, part: "topics", alert: "BelfryTopicPaused")]
+    }
+
+    /// The lanes that are paused, as they follow an app's name; nothing for all.
+    private static func place(_ lanes: [String]) -> String {
+        guard !lanes.isEmpty else { return "" }
+        return (lanes.count == 1 ? " in lane " : " in lanes ") + lanes.joined(separator: " and ")
     }
 
     private static func gateways(_ fleet: FleetDocument) -> [Attention] {

@@ -98,10 +98,16 @@ struct FleetDocument: Encodable, Equatable, Sendable {
         let stoppedAt: Int
         /// By an operator's order, in one process at least.
         let isPaused: Bool
+        /// Lanes with the lever; empty where it is set: all, or the workers do not say.
+        let pausedLanes: [String]
         /// Most notifications per second of all workers together; nil: no limit.
         let pace: Int?
+        /// Likewise.
+        let pacedLanes: [String]
         /// Requests published before this time are discarded; nil: none.
         let discardsBefore: String?
+        /// Likewise.
+        let discardingLanes: [String]
         let lagRecords: Int
         /// Lanes in which it lags.
         let laggingLanes: [String]

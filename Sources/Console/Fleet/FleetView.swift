@@ -181,8 +181,11 @@ struct FleetView: Sendable {
                 why: stopped.first.map(StopReason.words),
                 stoppedAt: stopped.count,
                 isPaused: topic.isPaused,
+                pausedLanes: topic.pausedLanes.unlessAll,
                 pace: topic.pace,
+                pacedLanes: topic.pacedLanes.unlessAll,
                 discardsBefore: topic.discardsBefore,
+                discardingLanes: topic.discardingLanes.unlessAll,
                 lagRecords: topic.lagRecords,
                 laggingLanes: topic.laggingLanes,
                 cursorAgeSeconds: topic.cursorAgeSeconds,
@@ -209,19 +212,31 @@ extension FleetDocument.Topic {
     fileprivate var rest: Int { stoppedBecause != nil ? 2 : isPaused ? 1 : 0 }
 }
 
+extension [String] {
+    /// The lanes of a lever; empty if it holds in all, which needs no naming.
+    fileprivate var unlessAll: Self { self == RoleAnswer.lanes ? [] : self }
+}
+
 extension RoleAnswer.Topic {
     /// The same topic in two processes.
     fileprivate func adding(_ other: Self) -> Self {
         func later(_ left: Double?, _ right: Double?) -> Double? {
             left == nil && right == nil ? nil : max(left ?? 0, right ?? 0)
         }
+        func either(_ lanes: KeyPath<Self, [String]>) -> [String] {
+            let (here, there) = (self[keyPath: lanes], other[keyPath: lanes])
+            return RoleAnswer.lanes.filter { here.contains($0) || there.contains($0) }
+        }
         var sum = self
         // Workers hear of an order one after the other.
         sum.isPaused = isPaused || other.isPaused
+        sum.pausedLanes = either(\.pausedLanes)
         sum.pace = [pace, other.pace].compactMap(\.self).min()
+        sum.pacedLanes = either(\.pacedLanes)
         sum.discardsBefore = [discardsBefore, other.discardsBefore].compactMap(\.self).max()
+        sum.discardingLanes = either(\.discardingLanes)
         sum.lagRecords += other.lagRecords
-        sum.laggingLanes = RoleAnswer.lanes.filter { laggingLanes.contains($0) || other.laggingLanes.contains($0) }
+        sum.laggingLanes = either(\.laggingLanes)
         sum.cursorAgeSeconds = later(cursorAgeSeconds, other.cursorAgeSeconds)
         sum.oldestUnconfirmedSeconds = later(oldestUnconfirmedSeconds, other.oldestUnconfirmedSeconds)
         sum.inFlight += other.inFlight

@@ -57,6 +57,15 @@ public struct AppControls: Equatable, Sendable {
         )
     }
 
+    /// The levers that hold for a topic, by lane; a lane in which none holds is left out.
+    public func controlsByLane(of name: Name) -> [RequestLane: AppControl] {
+        guard !all.isEmpty else { return [:] }
+        return RequestLane.allCases.reduce(into: [:]) { found, lane in
+            let held = control(of: name, in: lane)
+            if held != AppControl() { found[lane] = held }
+        }
+    }
+
     /// Levers that are set, by their kinds; each kind is there. Those of single lanes count by themselves.
     public var counts: [AppControl.Lever: Int] {
         var counts = Dictionary(uniqueKeysWithValues: AppControl.Lever.allCases.map { ($0, 0) })

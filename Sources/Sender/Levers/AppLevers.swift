@@ -54,6 +54,9 @@ final class AppLevers {
         }
     }
 
+    /// The levers of a topic, by the lane in which they hold: also those of lanes that other shards serve.
+    func controlsByLane(of topic: Topic) -> [RequestLane: AppControl] { controls.byLane(topic.name) }
+
     /// Sets the pace of a topic in this shard.
     func setPace(of account: AppAccount, now: MonotonicTime) {
         guard let topic = account.topic, let rate = topic.control.notificationsPerSecond else {
@@ -124,6 +127,9 @@ final class ShardControls {
     func use(_ new: AppControls) { all = new }
 
     subscript(name: AppControls.Name) -> AppControl { all.control(of: name, in: lane) }
+
+    /// The levers that hold in each lane, the shard's or another.
+    func byLane(_ name: AppControls.Name) -> [RequestLane: AppControl] { all.controlsByLane(of: name) }
 }
 
 extension Topic {

@@ -37,6 +37,8 @@ package struct ShardReport: Sendable, Equatable {
 
     /// One bundle in one environment.
     struct Topic: Sendable, Equatable {
+        /// The shard's.
+        var lane = RequestLane.normal
         var bundleID: String
         var environment: String
         /// Notifications handed to connections and not settled.
@@ -58,8 +60,12 @@ package struct ShardReport: Sendable, Equatable {
         /// The time since its oldest notification without an outcome was taken in; nil when all have theirs.
         var oldestUnconfirmed: Duration?
         var counters: WorkerAppCounters
-        /// The levers that operators have set.
-        var control = AppControl()
+        /// The levers that operators have set, by the lane in which they hold, the shard's or another; lanes in which
+        /// none holds are left out.
+        var levers: [RequestLane: AppControl] = [:]
+
+        /// The levers that hold in the shard's lane.
+        var control: AppControl { levers[lane] ?? AppControl() }
     }
 
     var lane = RequestLane.normal

@@ -6,8 +6,8 @@ extension WorkerMetrics {
     static let levers: [Metric<WorkerReport>] = [
         .gauge(
             "belfry_topic_paused",
-            "1 while an operator has paused the app.",
-            highest: .eachTopic(.count { $0.control.isPaused ? 1 : 0 })
+            "1 while an operator has paused the app, per lane.",
+            highest: .eachTopicInLane(.count { $0.control.isPaused ? 1 : 0 })
         ),
         .gauge(
             "belfry_topic_pace_notifications",
@@ -29,4 +29,11 @@ extension WorkerMetrics {
             .seconds(\.levers?.age)
         ),
     ]
+}
+
+extension Metric.Values where Report == WorkerReport {
+    /// Series for each topic that needs a look, in each lane in which it was met.
+    fileprivate static func eachTopicInLane(_ values: Metric<ShardReport.Topic>.Values) -> Self {
+        each(\.shownTopics, labels: { .topic($0.bundleID, in: $0.environment) + .lane($0.lane) }, values)
+    }
 }

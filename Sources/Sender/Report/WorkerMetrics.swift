@@ -335,7 +335,7 @@ enum WorkerMetrics {
 }
 
 extension [MetricFamily.Label] {
-    fileprivate static func lane(_ lane: RequestLane) -> Self { [.init("lane", lane.rawValue)] }
+    static func lane(_ lane: RequestLane) -> Self { [.init("lane", lane.rawValue)] }
 
     /// The labels of a key that signs provider tokens; both come from the names of files.
     fileprivate static func providerKey(_ id: ProviderKeyID) -> Self {

@@ -2,6 +2,7 @@ import BelfrySupport
 import PipelineCore
 import PushSchemas
 import PushTopics
+import RequestLanes
 
 /// The worker's part of `/status`.
 extension WorkerReport {
@@ -106,15 +107,33 @@ extension RoleStatus.Topic {
         if let oldest = topic.oldestUnconfirmed {
             oldestUnconfirmedSeconds = max(oldestUnconfirmedSeconds ?? 0, oldest / .seconds(1))
         }
-        isPaused = isPaused || topic.control.isPaused
-        // Each lane has its own; the highest tells most.
-        pace = [pace, topic.control.notificationsPerSecond.map { Int($0) }].compactMap(\.self).max()
-        discardsBefore =
-            topic.control.discard.map { .init(unixSeconds: Double($0.publishedBefore) / 1000) } ?? discardsBefore
+        for (lane, control) in topic.levers { add(control, in: lane) }
         inFlight += topic.inFlight
         waiting += topic.waiting
         openConnections += topic.openConnections
         heldBytes += topic.bytes
         accepted += topic.counters.accepted
+    }
+
+    /// Adds the levers that hold in a lane. Of several paces the highest tells most, of several discards the latest.
+    private mutating func add(_ control: AppControl, in lane: RequestLane) {
+        if control.isPaused {
+            isPaused = true
+            pausedLanes = Self.lanes(pausedLanes, and: lane)
+        }
+        if let rate = control.notificationsPerSecond {
+            pace = max(pace ?? 0, Int(rate))
+            pacedLanes = Self.lanes(pacedLanes, and: lane)
+        }
+        if let discard = control.discard {
+            let earlier = discardsBefore?.unixSeconds ?? 0
+            discardsBefore = .init(unixSeconds: max(earlier, Double(discard.publishedBefore) / 1000))
+            discardingLanes = Self.lanes(discardingLanes, and: lane)
+        }
+    }
+
+    /// These lanes and one more, in their order.
+    private static func lanes(_ names: [String]?, and lane: RequestLane) -> [String] {
+        RequestLane.allCases.map(\.rawValue).filter { $0 == lane.rawValue || names?.contains($0) == true }
     }
 }

@@ -38,8 +38,11 @@ struct AnswerReadingTests {
         var topic = RoleStatus.Topic(topic: "com.example.news", environment: "production")
         topic.stoppedBecause = "topic-refused"
         topic.isPaused = true
+        topic.pausedLanes = ["bulk"]
         topic.pace = 50
+        topic.pacedLanes = ["normal", "bulk"]
         topic.discardsBefore = .init(unixSeconds: 1_700_000_000)
+        topic.discardingLanes = ["urgent"]
         topic.lagRecords = 1000
         topic.cursors = (Int32(1)...4).map { RoleStatus.Cursor(partition: $0, offset: 2) }
         topic.cursors[0].lane = "bulk"
@@ -97,8 +100,11 @@ struct AnswerReadingTests {
                 name: .init(topic: "com.example.news", environment: "production"),
                 stoppedBecause: "topic-refused",
                 isPaused: true,
+                pausedLanes: ["bulk"],
                 pace: 50,
+                pacedLanes: ["normal", "bulk"],
                 discardsBefore: "2023-11-14T22:13:20.000Z",
+                discardingLanes: ["urgent"],
                 lagRecords: 1000,
                 laggingLanes: ["urgent", "normal", "bulk"],
                 cursorAgeSeconds: 310.5,
@@ -146,6 +152,15 @@ struct AnswerReadingTests {
         #expect(try lanes("[]") == [])
         #expect(try lanes("null") == [])
         #expect(trouble(#"{"version":2,"role":"worker","topics":[{"cursors":[{"lane":7}]}]}"#) != nil)
+    }
+
+    @Test("Lanes of levers come in their order, those that this console does not know are left out")
+    func lanesOfLevers() throws {
+        let told = #"{"topic":"a","pausedLanes":["bulk","slow","urgent"],"pacedLanes":[],"discardingLanes":null}"#
+        let topic = try #require(try answer(#""topics":["# + told + "]").topics.first)
+        #expect(topic.pausedLanes == ["urgent", "bulk"] && topic.pacedLanes == [] && topic.discardingLanes == [])
+        let place = trouble(#"{"version":2,"role":"worker","topics":[{"pausedLanes":[7]}]}"#)
+        #expect(place?.contains("topics[0].pausedLanes") == true, "\(place ?? "read")")
     }
 
     @Test("A lever that is not set is left out")

@@ -141,6 +141,28 @@ struct AttentionTests {
         #expect(fleet.matters(.bad).count == 1)
     }
 
+    @Test("A topic that is paused in some lanes is told with these")
+    mutating func pausesOfLanes() {
+        fleet.list(1)
+        fleet.answer(1) { answer in
+            answer.serve("a") {
+                $0.isPaused = true
+                $0.pausedLanes = ["bulk"]
+            }
+        }
+        expect(.warn, "topics", "a (production) in lane bulk is paused by an operator.", alert: "BelfryTopicPaused")
+        fleet.answer(1) { answer in
+            for (name, lanes) in [("a", ["urgent", "bulk"]), ("b", ["urgent", "normal", "bulk"])] {
+                answer.serve(name) {
+                    $0.isPaused = true
+                    $0.pausedLanes = lanes
+                }
+            }
+        }
+        let text = "a (production) in lanes urgent and bulk, b (production) are paused by an operator."
+        expect(.warn, "topics", text, alert: "BelfryTopicPaused")
+    }
+
     @Test("Workers that have not heard of levers for a minute are told while they answer, in one line")
     mutating func unheardLevers() {
         fleet.list(1, 2, 3)

@@ -248,6 +248,39 @@ struct FleetTests {
         #expect(!topics[2].isPaused && topics[2].pace == nil && topics[2].discardsBefore == nil)
     }
 
+    @Test("A lever's lanes are those that any worker tells, and none are named if it holds in all of them")
+    mutating func lanesOfLevers() {
+        fleet.list(1, 2)
+        fleet.answer(1) {
+            $0.serve("a") {
+                $0.pausedLanes = ["bulk"]
+                $0.pacedLanes = ["normal"]
+                $0.discardingLanes = ["normal", "bulk"]
+            }
+        }
+        fleet.answer(2) {
+            $0.serve("a") {
+                $0.pausedLanes = ["urgent"]
+                $0.pacedLanes = ["normal", "bulk"]
+                $0.discardingLanes = ["urgent"]
+            }
+            $0.serve("b") { $0.pausedLanes = ["urgent", "normal", "bulk"] }
+        }
+        let topics = fleet.document.topics
+        #expect(topics.map(\.topic) == ["a", "b"])
+        #expect(topics.map(\.pausedLanes) == [["urgent", "bulk"], []])
+        #expect(topics.map(\.pacedLanes) == [["normal", "bulk"], []])
+        #expect(topics.map(\.discardingLanes) == [[], []])
+        fleet.answer(2) {
+            $0.serve("a") {
+                $0.pacedLanes = ["urgent", "normal", "bulk"]
+                $0.discardingLanes = ["bulk"]
+            }
+        }
+        #expect(fleet.document.topics.map(\.pacedLanes) == [[]])
+        #expect(fleet.document.topics.map(\.discardingLanes) == [["normal", "bulk"]])
+    }
+
     @Test("Among topics that work and keep up, the busiest come first")
     mutating func busiest() {
         fleet.list(1)

@@ -93,6 +93,20 @@ struct AppControlTests {
         for lever in AppControl.Lever.allCases { #expect(lever.named(for: .bulk) == .bulk) }
     }
 
+    @Test("The levers of a topic by lane are those that hold there; a lane in which none holds is left out")
+    func byLane() {
+        var controls = AppControls()
+        #expect(controls.controlsByLane(of: Self.name).isEmpty)
+        controls.set(.pause, of: Self.name, in: .bulk, .pause)
+        #expect(controls.controlsByLane(of: Self.name) == [.bulk: AppControl(isPaused: true)])
+        controls.set(.pace, of: Self.name, .pace(notificationsPerSecond: 5))
+        let bulk = AppControl(isPaused: true, notificationsPerSecond: 5)
+        let paced = AppControl(notificationsPerSecond: 5)
+        #expect(controls.controlsByLane(of: Self.name) == [.normal: paced, .bulk: bulk])
+        let other = AppControls.Name(environment: "sandbox", bundleID: Self.name.bundleID)
+        #expect(controls.controlsByLane(of: other).isEmpty)
+    }
+
     @Test("A discard covers what was published before its time and was there when it was given")
     func discard() {
         let order = Self.order

@@ -1,9 +1,12 @@
+import BelfrySupport
+import NIOEmbedded
 import PipelineCore
 import RequestLanes
 import Testing
 
 @testable import PipelineTestSupport
 @testable import Sender
+@testable import SimulatedServers
 
 /// A shard under levers that name lanes.
 @Suite("Levers of lanes in a shard")
@@ -39,6 +42,32 @@ struct LaneLeverTests {
         bench.shard.use(controls)
         bench.wait(milliseconds: 5000)
         #expect(bench.gateway.accepted(of: ShardBench.news) == [1, 2])
+    }
+
+    @Test("A shard reports its lane and the levers of every lane of a topic", arguments: RequestLane.allCases)
+    func reported(by lane: RequestLane) throws {
+        let eventLoop = EmbeddedEventLoop()
+        var configuration = BelfryConfiguration()
+        configuration.environments = [EnvironmentSettings(name: Self.name.environment, gateways: [])]
+        let group = SimulatedMember(on: eventLoop, topic: "push.requests\(lane.suffix)")
+        let shard = WorkerShard.scripted(group, configuration: configuration, lane: lane, on: eventLoop)
+        shard.start()
+        defer { shard.leave() }
+        var controls = AppControls()
+        controls.set(.pause, of: Self.name, in: .bulk, .pause)
+        controls.set(.pace, of: Self.name, in: .urgent, .pace(notificationsPerSecond: 5))
+        shard.use(controls)
+        for name in [ShardBench.news, ShardBench.sport] { try shard.addTopic(name) }
+        let topics = shard.report().topics
+        #expect(topics.map(\.bundleID) == [ShardBench.news, ShardBench.sport])
+        #expect(topics.map(\.lane) == [lane, lane])
+        let levers = [
+            RequestLane.urgent: AppControl(notificationsPerSecond: 5), .bulk: AppControl(isPaused: true),
+        ]
+        #expect(topics.map(\.levers) == [levers, [:]])
+        #expect(topics.map(\.control) == [levers[lane] ?? AppControl(), AppControl()])
+        shard.use(AppControls())
+        #expect(shard.report().topics.allSatisfy { $0.levers.isEmpty })
     }
 
     @Test("The levers that hold in a shard are those of its lane", arguments: RequestLane.allCases)

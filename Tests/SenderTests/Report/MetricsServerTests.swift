@@ -1,4 +1,5 @@
 import APNsProtocol
+import RequestLanes
 import Testing
 
 @testable import BelfrySupport
@@ -170,6 +171,21 @@ import Testing
         ] {
             #expect(lines.contains(line), "\(line)")
         }
+    }
+
+    @Test("A pause is told of the lane in which it holds, and in which a shard has met the app")
+    func pausedLanes() {
+        var (bulk, normal) = (report(), report())
+        bulk.topics[0].lane = .bulk
+        for lane in [RequestLane.urgent, .bulk] { bulk.topics[0].levers[lane] = AppControl(isPaused: true) }
+        normal.topics[0].levers = bulk.topics[0].levers
+        let paused = lines([normal, bulk, bulk, normal]).filter { $0.hasPrefix("belfry_topic_paused{") }
+        let topic = "app=\"com.example.news\",environment=\"sandbox\""
+        #expect(
+            paused == [
+                "belfry_topic_paused{\(topic),lane=\"normal\"} 0", "belfry_topic_paused{\(topic),lane=\"bulk\"} 1",
+            ]
+        )
     }
 
     @Test("A broker that keeps records for ever, or does not say for how long, gives no retention")

@@ -2,6 +2,7 @@ import APNsProtocol
 import Foundation
 import PipelineCore
 import PushTopics
+import RequestLanes
 import Testing
 
 @testable import BelfrySupport
@@ -93,19 +94,46 @@ import Testing
         #expect(topic.lagRecords == 6 && topic.inFlight == 2 && topic.waiting == 4 && topic.accepted == 8)
     }
 
-    @Test("Partitions of several lanes go by their Kafka topics, and cursors name the lane; the highest pace is told")
+    @Test("Partitions of several lanes go by their Kafka topics, and cursors name the lane")
     func lanes() throws {
-        var (urgent, normal) = (shard(partition: 2), shard(partition: 2))
+        var urgent = shard(partition: 2)
         urgent.lane = .urgent
         for index in urgent.partitions.indices { urgent.partitions[index].lane = .urgent }
         urgent.topics[0].cursors = [.init(lane: .urgent, partition: 2, offset: 5)]
-        urgent.topics[0].control.notificationsPerSecond = 7
-        normal.topics[0].control.notificationsPerSecond = 3
-        let status = try status([urgent, normal])
+        let status = try status([urgent, shard(partition: 2)])
         #expect(status.partitions.map(\.kafkaTopic) == ["push.requests.urgent", "push.requests"])
         let topic = try #require(status.topics.first)
         #expect(topic.cursors == [.init(partition: 2, offset: 70), .init(lane: .urgent, partition: 2, offset: 5)])
-        #expect(topic.cursors.map(\.lane) == [nil, "urgent"] && topic.pace == 7)
+        #expect(topic.cursors.map(\.lane) == [nil, "urgent"])
+    }
+
+    @Test("Levers are told with the lanes in which they hold, of several paces the highest, of discards the latest")
+    func levers() throws {
+        func discard(before time: Int64) -> AppControl.Discard { .init(publishedBefore: time, ends: [:]) }
+        let levers = [
+            RequestLane.urgent: AppControl(notificationsPerSecond: 3, discard: discard(before: 2000)),
+            .normal: AppControl(isPaused: true, discard: discard(before: 1000)),
+            .bulk: AppControl(isPaused: true, notificationsPerSecond: 7),
+        ]
+        var (bulk, normal) = (shard(partition: 1), shard(partition: 1))
+        bulk.lane = .bulk
+        bulk.topics[0].lane = .bulk
+        bulk.topics[0].levers = levers
+        // It has heard of the first one only.
+        normal.topics[0].levers[.normal] = levers[.normal]
+        for shards in [[bulk, normal], [normal, bulk]] {
+            let topic = try #require(try status(shards).topics.first)
+            #expect(topic.isPaused && topic.pausedLanes == ["normal", "bulk"])
+            #expect(topic.pace == 7 && topic.pacedLanes == ["urgent", "bulk"])
+            #expect(topic.discardsBefore?.unixSeconds == 2 && topic.discardingLanes == ["urgent", "normal"])
+        }
+    }
+
+    @Test("Without a lever nothing is told of any, nor of lanes")
+    func noLevers() throws {
+        let topic = try #require(try status([shard(partition: 1)]).topics.first)
+        #expect(!topic.isPaused && topic.pace == nil && topic.discardsBefore == nil)
+        #expect(topic.pausedLanes == nil && topic.pacedLanes == nil && topic.discardingLanes == nil)
     }
 
     @Test("Partitions, gateways, certificates, keys, totals and the hint for scaling are told")

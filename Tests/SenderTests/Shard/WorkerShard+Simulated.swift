@@ -4,6 +4,7 @@ import NIOCore
 import NIOEmbedded
 import PipelineCore
 import PushTopics
+import RequestLanes
 import TokenState
 
 @testable import KafkaClient
@@ -13,9 +14,12 @@ import TokenState
 
 extension WorkerShard {
     /// A shard of nothing but what is given. Its owner starts it and lets it leave.
+    ///
+    /// - Parameter lane: the one that its worker serves.
     static func scripted(
         _ group: SimulatedMember,
         configuration: BelfryConfiguration = BelfryConfiguration(),
+        lane: RequestLane = .normal,
         producer: CollectingProducer = CollectingProducer(),
         redis: (any RedisPipeline)? = nil,
         layout: TokenLayout? = TokenStore.layout,
@@ -32,6 +36,7 @@ extension WorkerShard {
         on eventLoop: EmbeddedEventLoop
     ) -> WorkerShard {
         var settings = ShardSettings(configuration, unixMilliseconds: unixMilliseconds, randomBits: { 35 })
+        if lane != .normal { settings = settings.serving(lane, among: [lane]) }
         settings.newSalt = { salt }
         settings.topicLimits = limits
         let shard = WorkerShard(

@@ -71,17 +71,26 @@ function processRow(process) {
   ];
 }
 
+// Lanes of a lever: none are named where it holds in all.
+const inLanes = (lanes) => (lanes.length > 0 ? ` in ${lanes.join(", ")}` : "");
+
 // The topic's own state, and the levers that an operator set. Lanes are named once it lags in another than the normal.
-function topicState({ stoppedBecause, why, isPaused, pace, discardsBefore, lagRecords, laggingLanes }) {
+function topicState(topic) {
+  const { stoppedBecause, why, isPaused, pace, discardsBefore, lagRecords, laggingLanes } = topic;
   const isNamed = laggingLanes.some((lane) => lane !== "normal");
   const lags = isNamed ? `lags in ${laggingLanes.join(", ")}` : "lags";
+  const paused = `paused${inLanes(topic.pausedLanes)}`;
+  const paced = inLanes(topic.pacedLanes);
+  const discards = `discards${inLanes(topic.discardingLanes)}`;
   const [text, title, level] = stoppedBecause ? [stoppedBecause, `does not work: ${why}`, "bad"]
-    : isPaused ? ["paused", isNamed ? `paused; ${lags}` : "paused", "warn"]
+    : isPaused ? [paused, isNamed ? `${paused}; ${lags}` : paused, "warn"]
       : lagRecords > 0 ? [lags, lags, "warn"] : ["works", "works", "good"];
   const levers = [
-    stoppedBecause && isPaused && ["paused", "paused"],
-    isSet(pace) && [`≤ ${whole.format(pace)} / s`, `at most ${whole.format(pace)} notifications per second`],
-    isSet(discardsBefore) && ["discards", `discards requests published before ${discardsBefore}`],
+    stoppedBecause && isPaused && [paused, paused],
+    isSet(pace) && [
+      `≤ ${whole.format(pace)} / s${paced}`, `at most ${whole.format(pace)} notifications per second${paced}`,
+    ],
+    isSet(discardsBefore) && [discards, `${discards} what was published before ${discardsBefore}`],
   ].filter(Boolean);
   return {
     text: [text, ...levers.map(([short]) => short)].join(" · "),
