@@ -7,7 +7,9 @@ import Workbench
 /// The broker in another process, which keeps its data when it is stopped in order: PyPI's `noida-db`.
 ///
 /// It holds everything in memory and writes it down when it stops. Unlike Kafka it ends no session by itself: the
-/// thread that kills a member has to take it out of the group when its session would have ended.
+/// thread that kills a member has to take it out of the group when its session would have ended. It also answers a
+/// fetch that finds nothing at once, so that its consumers ask without a pause; hence its low priority, by which they
+/// leave the processors to the pipeline.
 final class BrokerServer {
     let port: Int
     private let command: String
@@ -40,8 +42,11 @@ final class BrokerServer {
         started += 1
         let process = try ChildProcess(
             "broker",
-            executable: command,
-            arguments: ["start", "--only", "kafka", "--kafka-port", "\(port)", "--data-dir", "\(directory)/broker"],
+            executable: "/usr/bin/nice",
+            arguments: [
+                "-n", "10", command, "start", "--only", "kafka", "--kafka-port", "\(port)",
+                "--data-dir", "\(directory)/broker",
+            ],
             logFile: "\(directory)/broker-\(started).log",
             leadsGroup: true
         )

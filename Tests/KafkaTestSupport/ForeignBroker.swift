@@ -5,7 +5,8 @@ import Workbench
 /// A Kafka broker in another process, not made of librdkafka: PyPI's `noida-db`.
 ///
 /// The command is named by the environment variable `BELFRY_TEST_BROKER_COMMAND`; without it tests fail, they are not
-/// skipped. It ends when it is told to, and when this process ends, however that ends.
+/// skipped. It ends when it is told to, and when this process ends, however that ends. It answers a fetch that finds
+/// nothing at once, so that its consumers ask without a pause; hence its low priority.
 public final class ForeignBroker {
     public struct Failure: Error, CustomStringConvertible {
         public var description: String
@@ -24,7 +25,7 @@ public final class ForeignBroker {
 
     /// A shell stands between: it starts the command in a process group of its own and ends that group when its own
     /// input ends.
-    private static let guardian = #"setsid "$@" 2>/dev/null & read -r _; kill -s TERM -- "-$!"; wait "$!""#
+    private static let guardian = #"setsid nice -n 10 "$@" 2>/dev/null & read -r _; kill -s TERM -- "-$!"; wait "$!""#
 
     /// Starts a broker on a free port and waits until it answers.
     public init() throws {
