@@ -26,6 +26,12 @@ extension RedisConnection {
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
             .channelOption(.socketOption(.so_keepalive), value: 1)
             .channelOption(.writeBufferWaterMark, value: .init(low: 256 << 10, high: 1 << 20))
+            // Answers of a few bytes each: a turn of the event loop takes some thousands, whatever has arrived.
+            .channelOption(
+                .recvAllocator,
+                value: AdaptiveRecvByteBufferAllocator(minimum: 1 << 10, initial: 4 << 10, maximum: 16 << 10)
+            )
+            .channelOption(.maxMessagesPerRead, value: 1)
             .channelInitializer { channel in
                 configureChannel(channel, endpoint).flatMapThrowing {
                     try channel.pipeline.syncOperations.addHandler(
