@@ -14,7 +14,7 @@ enum ShardLimits {
     /// A byte of a record that cannot be used in place counts as so many of one that can.
     static let workOfDecoding = 4
     /// Work of routing in one turn, in notifications. What is left goes on in the next.
-    static let routedPerTurn = 65_536
+    static let routedPerTurn = 32_768
     /// The work of making the payload of one token, in notifications.
     static let workOfPayload = 16
     /// The work of finding out which tokens share a payload, for each token with values of its own, in notifications.
@@ -29,10 +29,10 @@ enum ShardLimits {
     /// Most notifications that are routed before the turn's work is looked at.
     static let routedAtOnce = 8192
     /// Most units of work that are routed before the turn's work is looked at.
-    static let workAtOnce = routedPerTurn / 4
+    static let workAtOnce = routedPerTurn / 2
     /// Work of asking Redis in one turn: one of the units is the question about a token. What is left is asked in the
     /// next.
-    static let askedPerTurn = 16_384
+    static let askedPerTurn = 8192
     /// The work of asking whether a request has arrived, and of counting a badge.
     static let workOfRequest = 2
     static let workOfBadge = 4
