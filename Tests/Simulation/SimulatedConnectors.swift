@@ -32,6 +32,9 @@ final class SimulatedConnectors: GatewayConnectors {
         readEditions()
     }
 
+    /// Certificates come, and never go.
+    var generation: UInt64? { UInt64(held.count) }
+
     func hasCertificate(environment: String, bundleID: String) -> Bool {
         guard let topic = World.topic(ofBundle: bundleID), held.contains(topic) else { return false }
         if let missing, found.insert(topic).inserted {
