@@ -248,6 +248,7 @@ final class Stages {
         retention.mend(group.assigned)
         lookup.ask()
         lookAfterCertificates(now: now)
+        keepWarm()
         lookAfterPlacement()
         unpin(now: now)
     }

@@ -39,6 +39,17 @@ extension AppOverrides {
             counts: "for windows that begin from then on"
         ) { "as `worker.coalescing-window`" },
         Key(
+            "urgent-warm",
+            \.urgentWarm,
+            .boolean,
+            counts: "at once; connections that are not kept any more go when they are idle"
+        ) {
+            """
+            connections of the app in the urgent lane are opened before anything is to be sent, and kept open, see \
+            [Keep an app warm](LANES.md#keep-an-app-warm)
+            """
+        },
+        Key(
             "sensitive-data",
             \.sensitiveData,
             .choice,

@@ -88,7 +88,10 @@ extension BelfryConfiguration {
             standard: "never"
         ) { "age at which a connection is replaced at the latest (up to a quarter earlier)" },
         Key("worker.idle-timeout", \.worker.idleTimeout, .duration(.seconds(1)...(.seconds(86_400)))) {
-            "a connection on which nothing was sent for so long is closed"
+            """
+            a connection on which nothing was sent for so long is closed; while an app is \
+            [kept warm](LANES.md#keep-an-app-warm) it stays, or another is opened
+            """
         },
         Key("worker.connect-timeout", \.worker.connectTimeout, .duration(connectTimeouts)) {
             "how long connecting may take, again the handshake, and again the answers of a proxy"

@@ -121,6 +121,8 @@ public struct AppOverrides: Sendable, Equatable {
     /// Of the binary interface.
     public var payloadLimitBytes: Int?
     public var coalescingWindow: Duration?
+    /// Shards of the urgent lane keep connections of the app open though nothing is to be sent.
+    public var urgentWarm = false
     /// For payment card and social-security numbers in what users see.
     public var sensitiveData = SensitiveDataPolicy.off
     /// See ``EnvironmentSettings/ttl``.

@@ -72,6 +72,8 @@ public struct AppFlow: Sendable {
     public private(set) var hasCertificate = true
     /// Unsent notifications are to be fed anew under other levers of an operator.
     public private(set) var isRecalled = false
+    /// Connections are to be open while the topic may send, whether anything is to be sent or not.
+    public var isKeptWarm = false
     /// The generation of certificates that was looked at; nil: none, or there are none.
     private var generation: UInt64?
     /// It was an operator's will alone that the topic stopped.
@@ -87,6 +89,9 @@ public struct AppFlow: Sendable {
 
     /// Nothing but the lanes and the age of connections brings news.
     public var isAtRest: Bool { sending == .all && hasCertificate && !isRecalled && !isPaused }
+
+    /// Connections are to be open now though nothing is to be sent.
+    public var keepsWarm: Bool { isKeptWarm && isAtRest }
 
     private var isHeldByOperator: Bool { isPaused || isRecalled }
 

@@ -21,8 +21,8 @@ public struct ConnectionBudget: Sendable {
         case first
         /// Replaces a connection that has ended.
         case reconnect
-        /// Replaces a connection that still works, so it can wait: granted out of the first half of a minute's budget
-        /// only.
+        /// Replaces a connection that still works, or one that is kept warm, so it can wait: granted out of the first
+        /// half of a minute's budget only.
         case successor
         /// Tries a topic that does not work: at most a quarter of a minute's budget.
         case probe

@@ -40,8 +40,11 @@ extension LaneStateMachine {
     public var isUnderWay: Bool { inFlightCount > 0 || isConnecting }
 
     /// Time brings nothing but the connection's age, and the connection has freed its buffers and is not being
-    /// replaced. `mutating` like ``hasNothingPending()``.
-    public mutating func isAtRest() -> Bool { hasNothingPending() && successor == nil && !keepsBuffers }
+    /// replaced. A lane that is to be warm and is not asks for a connection in every tick: others of the budget wait
+    /// for its turn. `mutating` like ``hasNothingPending()``.
+    public mutating func isAtRest() -> Bool {
+        hasNothingPending() && successor == nil && !keepsBuffers && (hasConnection || !warmth.wasWanted)
+    }
 
     /// Nothing has settled for too long, though something waits or is in flight. True once per standstill.
     public mutating func standsStill(now: MonotonicTime) -> Bool {

@@ -172,7 +172,8 @@ extension LaneStateMachine {
     // MARK: The idle rule
 
     /// Nothing was sent for so long that the connection may have been cut silently ([talk]: after about 2 hours).
-    /// Closing it in order ([13]) is better than losing the next notification on it.
+    /// Closing it in order ([13]) is better than losing the next notification on it. A lane that is kept warm opens
+    /// another one then.
     func isIdle(now: MonotonicTime) -> Bool {
         phase == .open && settledEnd == log.tail && usedAt + limits.idleTimeout <= now
     }

@@ -110,8 +110,7 @@ extension LaneStateMachine {
         case .closedHere:
             phase = .disconnected
         case .failed, .peerDead, .foreignProtocol:
-            failures += 1
-            phase = .waiting(until: now + limits.backoff.delay(failures: failures, random: random))
+            countFailure(wasOpen: wasOpen, now: now, random: random)
             guard end == .failed, wasOpen, sentEnd > settledEnd else { break }
             if isSilent, isPoison() {
                 refuseLone(into: &verdict)
@@ -119,8 +118,7 @@ extension LaneStateMachine {
                 halveSuspects()
             }
         case .certificateRefused:
-            failures += 1
-            phase = .waiting(until: now + limits.topicBackoff.delay(failures: failures, random: random))
+            countFailure(wasOpen: wasOpen, isRefused: true, now: now, random: random)
         }
         let handedOver = sentEnd
         if end == .certificateRefused, wasOpen, !hasLetGo {
@@ -194,8 +192,7 @@ extension LaneStateMachine {
         guard sentEnd > settledEnd else {
             // Nothing was in flight, so none of our notifications can be the cause: treat it as a failure, with its
             // back-off.
-            failures += 1
-            phase = .waiting(until: now + limits.backoff.delay(failures: failures, random: random))
+            countFailure(wasOpen: true, now: now, random: random)
             rewind()
             return verdict
         }

@@ -44,7 +44,9 @@ extension LaneStateMachine {
     public mutating func beginTick(now: MonotonicTime) -> Tick {
         evictSettled(now: now)
         rest(now: now)
-        return hasNothingPending() ? isOpen ? .age : .nothing : .all
+        warmth.lapse(now: now)
+        guard hasNothingPending(), !wantsConnection(now: now) else { return .all }
+        return isOpen ? .age : .nothing
     }
 
     /// Silence settles what it is due to; nil: nothing.
@@ -83,7 +85,7 @@ extension LaneStateMachine {
         waitingCount > 0 && !(isMoreAtHand && isOpen && waitingBytes < Self.worthWriting)
     }
 
-    /// Something is to be written, or a connection may be wanted for it.
+    /// Something is to be written, or a connection may be wanted for it. See ``wantsConnection(now:)``, too.
     public var wantsPump: Bool { waitingCount > 0 || wantsSentinel }
 
     // MARK: Carried out

@@ -12,7 +12,7 @@ import APNsProtocol
 public struct LaneStateMachine: ~Copyable {
     /// The state of the lane's connection.
     public enum Phase: Equatable, Sendable {
-        /// No connection; one may be opened when there is something to send.
+        /// No connection; one may be opened when there is something to send, or to keep the lane warm.
         case disconnected
         /// No connection, and none before this time.
         case waiting(until: MonotonicTime)
@@ -82,6 +82,7 @@ public struct LaneStateMachine: ~Copyable {
     /// No connection is opened before this time, because a successor failed.
     var connectsFrom = MonotonicTime(nanoseconds: 0)
     var restWatch = RestWatch()
+    var warmth = WarmConnection()
     var standstill: LaneStandstill
     /// Something was written since the connection has freed its buffers, its handshake if nothing else.
     var keepsBuffers = false
@@ -186,10 +187,11 @@ public struct LaneStateMachine: ~Copyable {
 
     // MARK: The connection
 
-    /// A connection is wanted now: there is something to send, none is open, and no wait is on. The caller begins it
-    /// with ``connecting(edition:)``, or postpones it.
+    /// A connection is wanted now: there is something to send, or the lane is kept warm; none is open, and no wait is
+    /// on. The caller begins it with ``connecting(edition:)``, or postpones it.
     public func wantsConnection(now: MonotonicTime) -> Bool {
-        guard sentEnd < log.tail, !isHeld, !hasGivenUp, admission != .none, connectsFrom <= now else { return false }
+        guard sentEnd < log.tail || wantsWarmth(now: now) else { return false }
+        guard !isHeld, !hasGivenUp, admission != .none, connectsFrom <= now else { return false }
         switch phase {
         case .disconnected: return true
         case .waiting(let until): return until <= now
@@ -216,6 +218,8 @@ public struct LaneStateMachine: ~Copyable {
     /// The budget of new connections is spent until `time`.
     public mutating func postpone(until time: MonotonicTime) {
         precondition(phase != .connecting && phase != .open)
+        // Notifications to come do not wait for it.
+        guard waitingCount > 0 || !warmth.wasWanted else { return warmth.postpone(until: time) }
         waitCause = .budget
         phase = .waiting(until: time)
     }

@@ -77,7 +77,8 @@ extension StreamPool {
     ///   - reason: from the debug data; nil: there is none.
     ///   - isError: the code is another than NO_ERROR.
     ///   - random: 64 random bits.
-    /// - Returns: the extent to which the credential does not work, once two connections in a row said so.
+    /// - Returns: the extent to which the credential does not work, once two connections in a row said so; nil while
+    ///   they are only kept warm.
     public mutating func goAway(
         _ number: UInt32,
         reason: ProviderReason?,
@@ -88,7 +89,9 @@ extension StreamPool {
         guard let index = index(of: number) else { return nil }
         if connections[index].phase == .open {
             connections[index].phase = .draining
-            if isError || !connections[index].hasAnswered { countFailure(.other, now: now, random: random()) }
+            if isError || !connections[index].hasAnswered {
+                countFailure(.other, of: connections[index], now: now, random: random())
+            }
         }
         connections[index].isDismissed = !isError
         guard !connections[index].hasAnswered, case .doesNotWork(let extent)? = reason?.entry?.verdict else {
@@ -97,7 +100,9 @@ extension StreamPool {
         guard !isOnTrial(index) else { return nil }
         if !connections[index].hasRefusedCredential { credentialRefusals += 1 }
         connections[index].hasRefusedCredential = true
-        return credentialRefusals >= 2 ? extent : nil
+        guard credentialRefusals >= 2 else { return nil }
+        // Nothing would probe a topic that stopped while its connections are only kept warm.
+        return isOnlyWarm(now: now) ? nil : extent
     }
 
     /// The connection opens no streams any more, for example because their numbers are used up.
@@ -138,7 +143,7 @@ extension StreamPool {
             break
         case .certificateRefused:
             // Connections with the former credential go on.
-            countFailure(wasOnTrial ? .other : .credential, now: now, random: random())
+            countFailure(wasOnTrial ? .other : .credential, of: connection, now: now, random: random())
         case .failed, .peerDead:
             // The reason to drain was a failure or none.
             guard connection.phase != .draining else { break }
@@ -147,9 +152,10 @@ extension StreamPool {
                 waitShortly(after: loss, random: random())
                 break
             }
-            countFailure(connection.phase == .connecting ? .gateway : .other, now: now, random: random())
+            let cause = connection.phase == .connecting ? WaitCause.gateway : .other
+            countFailure(cause, of: connection, now: now, random: random())
         case .foreignProtocol:
-            countFailure(.gateway, now: now, random: random())
+            countFailure(.gateway, of: connection, now: now, random: random())
         }
         return loss
     }

@@ -83,13 +83,15 @@ extension StreamPool {
     func wantsSuccessor(now: MonotonicTime) -> Bool {
         connections.contains { connection in
             guard connection.isOld(now: now) else { return false }
-            return needsTrial(connection) ? triesFrom <= now : !connection.isIdle
+            if needsTrial(connection) { return triesFrom <= now }
+            return !connection.isIdle || openCount == 1 && warmth.isDue(now: now)
         }
     }
 
-    /// An old connection without work needs no successor, unless it is the one that is known to be of use.
+    /// An old connection without work needs no successor, unless it is the one that is known to be of use, or the last
+    /// one of a pool that is kept warm.
     func mayEndIdle(_ connection: PooledConnection, now: MonotonicTime) -> Bool {
-        connection.isOld(now: now) && !needsTrial(connection)
+        connection.isOld(now: now) && !needsTrial(connection) && !isLastWarm(now: now)
     }
 
     /// The connection has a former credential, and the present one is not proven.

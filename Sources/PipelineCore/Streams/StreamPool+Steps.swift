@@ -39,10 +39,14 @@ extension StreamPool {
         case .draining:
             return .closedHere
         case .open:
-            let isUnused = connection.turnedAt + limits.idleTimeout <= now || mayEndIdle(connection, now: now)
+            let isLong = connection.turnedAt + limits.idleTimeout <= now && !isLastWarm(now: now)
+            let isUnused = isLong || mayEndIdle(connection, now: now)
             return isUnused || isUseless(connection, now: now) ? .closedHere : nil
         }
     }
+
+    /// The connection that is open is kept, used or not; during a trial the others beside it, too.
+    func isLastWarm(now: MonotonicTime) -> Bool { (openCount == 1 || hasTrial) && warmth.isWanted(now: now) }
 
     /// The time that a peer has for a byte after a ping.
     private func patience(with connection: PooledConnection) -> Duration {

@@ -3,9 +3,9 @@ import APNsProtocol
 /// The connections of one credential: the queues that may share them, because they have environment and credential in
 /// common.
 ///
-/// A connection is asked for when requests wait and none is there, when all that are there have been full for a while,
-/// and when one is old or has a former credential (`+Rotation`). Openings are spaced; failures are followed by a
-/// back-off. Connections that are too many drain.
+/// A connection is asked for when requests wait and none is there, or one is kept warm; when all that are there have
+/// been full for a while; and when one is old or has a former credential (`+Rotation`). Openings are spaced; failures
+/// are followed by a back-off. Connections that are too many drain.
 ///
 /// The caller reports all that happens, chooses a connection for each few requests, and carries out the steps that are
 /// due. Pure: time and randomness are arguments; used by one thread at a time.
@@ -52,6 +52,7 @@ public struct StreamPool: ~Copyable {
     /// Most connections so far that were there together.
     var mostConnections = 0
     var shrinking = PoolShrinking()
+    var warmth = WarmConnection()
 
     /// The edition of the credential with which connections are opened now.
     var edition: UInt64 = 0
@@ -83,6 +84,12 @@ public struct StreamPool: ~Copyable {
 
     /// Requests in flight, of all queues.
     public var inFlightCount: Int { connections.reduce(0) { $0 + $1.openStreams } }
+
+    /// A request waits or is in flight.
+    var hasWork: Bool { waitsSince != nil || inFlightCount > 0 }
+
+    /// Connections are only kept warm: no request waits or is in flight.
+    public func isOnlyWarm(now: MonotonicTime) -> Bool { !hasWork && warmth.isWanted(now: now) }
 
     /// The current wait is for the budget of new connections, not after a failure.
     public var isWaitingForBudget: Bool { waitCause == .budget }
@@ -205,13 +212,18 @@ public struct StreamPool: ~Copyable {
         guard connectsFrom <= now, !connections.contains(where: { $0.phase == .connecting }) else { return nil }
         let open = openCount
         guard open > 0 else {
-            return waitsSince == nil ? nil : mostConnections == 0 ? .first : .reconnect
+            guard waitsSince != nil || warmth.isDue(now: now) else { return nil }
+            guard mostConnections > 0 else { return .first }
+            return waitsSince == nil ? .successor : .reconnect
         }
         guard attemptedAt.map({ $0 + limits.growEvery <= now }) ?? true, !hasTrial else { return nil }
         if wantsSuccessor(now: now) { return .successor }
         guard open < limits.connections, let since = waitsSince, since + limits.growAfter <= now else { return nil }
         return open < mostConnections ? .successor : .first
     }
+
+    /// A connection is to be open for a while from now on though no request waits.
+    public mutating func keepWarm(now: MonotonicTime) { warmth.want(now: now) }
 
     /// An attempt to connect has begun.
     ///
@@ -232,6 +244,11 @@ public struct StreamPool: ~Copyable {
 
     /// The budget of new connections is spent until `time`.
     public mutating func postpone(until time: MonotonicTime) {
+        // Requests to come do not wait for it.
+        if warmth.wasWanted, waitsSince == nil, connections.allSatisfy({ $0.phase != .open || $0.isIdle }) {
+            triesFrom = max(triesFrom, time)
+            return warmth.postpone(until: time)
+        }
         waitCause = .budget
         connectsFrom = time
     }
@@ -287,10 +304,25 @@ public struct StreamPool: ~Copyable {
     }
 
     /// A connection failed, or was of no use: the next one comes after a back-off.
-    mutating func countFailure(_ cause: WaitCause, now: MonotonicTime, random: UInt64) {
-        failures += 1
+    ///
+    /// - Parameter connection: nil: it had requests.
+    mutating func countFailure(
+        _ cause: WaitCause,
+        of connection: PooledConnection? = nil,
+        now: MonotonicTime,
+        random: UInt64
+    ) {
+        var backoff = cause == .credential ? limits.topicBackoff : limits.backoff
+        if let connection, connection.isIdle, isOnlyWarm(now: now) {
+            let lasted = connection.openedAt.elapsed(until: now)
+            let isLong = connection.phase != .connecting && limits.idleTimeout / 2 <= lasted
+            warmth.ended(isFirst: failures == 0 || isLong, backoff, now: now, random: random)
+            failures = max(1, failures)
+            backoff = limits.backoff
+        } else {
+            failures += 1
+        }
         waitCause = cause
-        let backoff = cause == .credential ? limits.topicBackoff : limits.backoff
         connectsFrom = now + backoff.delay(failures: failures, random: random)
     }
 }

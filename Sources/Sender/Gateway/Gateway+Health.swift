@@ -19,6 +19,7 @@ extension Gateway {
             if isAtRest, topic.wasAtRest, !(ticks + index).isMultiple(of: ShardLimits.ticksAtRest) { continue }
             topic.wasAtRest = isAtRest
             if !isLate {
+                if topic.topic.flow.keepsWarm { topic.transport.keepWarm(now: now) }
                 topic.transport.tick(now: now)
                 checkStandstill(of: topic, now: now)
             }

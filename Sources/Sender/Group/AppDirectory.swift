@@ -138,6 +138,13 @@ final class AppDirectory {
         return Found(hash: hash, account: account, shard: parsed.shard)
     }
 
+    /// The topic of a bundle, whether records of it were met or not; nil: it has no certificate, or there is no room.
+    func topic(environment: String, bundleID: String) -> Topic? {
+        guard hasCertificate(environment, bundleID) else { return nil }
+        let place = try? index(of: Name(environment: environment, bundleID: bundleID))
+        return place.flatMap { accounts[Int($0)].topic }
+    }
+
     /// The hash of the topic that a record names, be it configured or not; nil: the key names no bundle.
     static func hash(
         key: UnsafeRawBufferPointer,
@@ -241,10 +248,16 @@ final class AppDirectory {
     ///
     /// - Throws: too many bundles are on a default key.
     private func account(of name: Name, _ spelling: Spelling) throws(RecordRefusal) -> AppAccount? {
-        if let known = indices[name] {
-            spellings[spelling] = known
-            return accounts[Int(known)]
-        }
+        guard let index = try index(of: name) else { return nil }
+        spellings[spelling] = index
+        return accounts[Int(index)]
+    }
+
+    /// The place of a bundle's account, made on first use; nil: there is no room yet.
+    ///
+    /// - Throws: too many bundles are on a default key.
+    private func index(of name: Name) throws(RecordRefusal) -> Int32? {
+        if let known = indices[name] { return known }
         guard accounts.count < limits.topics else { return nil }
         let isOnDefaultKey = isOnDefaultKey(name.environment, name.bundleID)
         // Asked first: nothing at all is kept of a bundle that is refused.
@@ -261,8 +274,7 @@ final class AppDirectory {
         if !isThere || account.topic?.control.slowsDown == true { account.topic?.flow.waitForLook() }
         accounts.append(account)
         indices[name] = index
-        spellings[spelling] = index
-        return account
+        return index
     }
 
     private func tooMany(with name: Name) -> RecordRefusal {

@@ -137,6 +137,12 @@ struct ShardSettings: Sendable {
         health.use(worker.healthLimits)
     }
 
+    /// The bundles whose connections are open before anything is to be sent, in order; of the urgent lane alone.
+    var warmBundles: [String] {
+        guard lane == .urgent else { return [] }
+        return configuration.apps.filter { $0.value.urgentWarm }.map(\.key).sorted()
+    }
+
     func publishes(_ outcome: OutcomeKind) -> Bool {
         switch configuration.outcomes {
         case .all: true

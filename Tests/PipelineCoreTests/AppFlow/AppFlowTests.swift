@@ -114,6 +114,22 @@ struct AppFlowTests {
         #expect(settles == [.admitProbe] && ended == [.endProbe])
     }
 
+    @Test("A topic is kept warm while it may send: not while it is paused, has no certificate, or does not work")
+    mutating func keptWarm() {
+        #expect(!flow.keepsWarm)
+        flow.isKeptWarm = true
+        #expect(flow.keepsWarm)
+        flow.use(isPaused: true)
+        #expect(!flow.keepsWarm)
+        flow.use(isPaused: false)
+        flow.lookAtCertificate(of: 1) { false }
+        #expect(!flow.keepsWarm)
+        flow.lookAtCertificate(of: 2) { true }
+        #expect(flow.keepsWarm)
+        _ = look(Self.stopped)
+        #expect(!flow.keepsWarm)
+    }
+
     @Test("A paused topic is fed nothing at once, given up when it is quiet, and goes on without a word")
     mutating func paused() {
         _ = flow.lanesMade()

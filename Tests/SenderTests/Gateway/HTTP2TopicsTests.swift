@@ -98,6 +98,7 @@ struct HTTP2TopicsTests {
         keyed.acceptAll()
         topics.topics.refused(keyed.owner, .team)
         #expect(topics.refused == [Self.news, Self.sport, Self.sport])
+        try topics.append(1, to: sport)
         for reason in [DisconnectReason.certificateRefused, .connectFailed] {
             topics.topics.disconnected(keyed.owner, keyed.number, reason)
         }

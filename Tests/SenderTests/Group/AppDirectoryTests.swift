@@ -69,6 +69,17 @@ import Testing
         }
     }
 
+    @Test("The topic of a bundle with a certificate is there before any record; records find the same one")
+    func beforehand() throws {
+        let directory = maker.directory(["sandbox"])
+        #expect(directory.topic(environment: "sandbox", bundleID: "none") == nil && directory.accounts.isEmpty)
+        let topic = try #require(directory.topic(environment: "sandbox", bundleID: "known.a"))
+        #expect(directory.topic(environment: "sandbox", bundleID: "known.a") === topic)
+        #expect(directory.accounts(.none).isEmpty, "no commit names it yet")
+        #expect(try self.topic("known.a", "", in: directory) === topic)
+        #expect(directory.accounts(.none).count == 1 && maker.asked == ["0 sandbox known.a"])
+    }
+
     @Test("Without a name the only environment is meant; the two spellings share all but their cursor")
     func onlyOne() throws {
         let directory = maker.directory(["sandbox"])

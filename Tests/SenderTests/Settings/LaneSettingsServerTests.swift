@@ -53,6 +53,17 @@ struct LaneSettingsServerTests {
         #expect(own.revokeDeadline == .seconds(10))
     }
 
+    @Test("The urgent lane alone keeps apps warm: those that are configured so, in order")
+    func warm() {
+        let base = Self.settings { configuration in
+            for bundleID in ["b", "c", "a"] {
+                configuration.apps[bundleID, default: .init()].urgentWarm = bundleID != "c"
+            }
+        }
+        let all = RequestLane.allCases.map { base.serving($0, among: RequestLane.allCases).warmBundles }
+        #expect(all == [["a", "b"], [], []])
+    }
+
     @Test("The priority of a thread falls by the steps")
     func priority() async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)

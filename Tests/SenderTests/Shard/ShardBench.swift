@@ -3,6 +3,7 @@ import Foundation
 import NIOEmbedded
 import PipelineCore
 import PushSchemas
+import RequestLanes
 import Synchronization
 
 @testable import KafkaClient
@@ -14,12 +15,13 @@ import Synchronization
 final class ShardBench {
     static let news = "com.example.news"
     static let sport = "com.example.sport"
-    private static let requests = "push.requests"
 
+    /// The Kafka topic of the shard's lane.
+    private let requests: String
     let eventLoop: EmbeddedEventLoop
     let group: SimulatedMember
     let producer = CollectingProducer()
-    let reader = SimulatedTopic("push.requests", partitions: 2 * ShardLimits.catchUpPartitions + 1)
+    let reader: SimulatedTopic
     let gateway: MemoryGateway
     let lines = LogLines()
     let shard: WorkerShard
@@ -68,6 +70,7 @@ final class ShardBench {
 
     /// - Parameters:
     ///   - transport: of the one environment.
+    ///   - lane: the one that the shard serves.
     ///   - redis: nil: the shard runs without token state.
     ///   - offset: committed of every partition; the next record has it.
     ///   - metadata: beside it.
@@ -77,6 +80,7 @@ final class ShardBench {
     init(
         on eventLoop: EmbeddedEventLoop = EmbeddedEventLoop(),
         over transport: EnvironmentSettings.Transport = .binary,
+        in lane: RequestLane = .normal,
         redis: SimulatedRedis? = nil,
         committed offset: Int64 = 0,
         metadata: String = "3;",
@@ -86,7 +90,9 @@ final class ShardBench {
         _ change: (inout BelfryConfiguration) -> Void = { _ in }
     ) {
         self.eventLoop = eventLoop
-        group = SimulatedMember(on: eventLoop, topic: Self.requests)
+        requests = "push.requests\(lane.suffix)"
+        group = SimulatedMember(on: eventLoop, topic: requests)
+        reader = SimulatedTopic(requests, partitions: 2 * ShardLimits.catchUpPartitions + 1)
         var configuration = BelfryConfiguration()
         let place = HostPort(host: "nowhere", port: 1)
         configuration.environments = [EnvironmentSettings(name: "sandbox", gateways: [place], transport: transport)]
@@ -104,6 +110,7 @@ final class ShardBench {
         shard = WorkerShard.scripted(
             group,
             configuration: configuration,
+            lane: lane,
             producer: producer,
             redis: redis,
             gateways: gateway,
@@ -122,7 +129,7 @@ final class ShardBench {
     }
 
     func place(_ partition: Int32) -> KafkaTopicPartition {
-        KafkaTopicPartition(topic: Self.requests, partition: partition)
+        KafkaTopicPartition(topic: requests, partition: partition)
     }
 
     func assign(_ partitions: Int32...) {
@@ -188,7 +195,7 @@ final class ShardBench {
         var request = request
         if request.content == nil { request.payload = Data(#"{"aps":{}}"#.utf8) }
         return KafkaRecord(
-            topic: Self.requests,
+            topic: requests,
             partition: partition,
             offset: offset,
             key: Array(bundleID.utf8),

@@ -130,6 +130,11 @@ final class BinaryLanes: AppTransport {
         for lane in lanes where lane.machine.isWorthPumping(isMoreAtHand: isMoreAtHand) { lane.pump(now: now) }
     }
 
+    /// Each token has its lane, so all of them are kept warm.
+    func keepWarm(now: MonotonicTime) {
+        for lane in ownLanes { lane.machine.keepWarm(now: now) }
+    }
+
     func hold(_ isHeld: Bool) {
         for lane in lanes { lane.machine.hold(isHeld) }
     }

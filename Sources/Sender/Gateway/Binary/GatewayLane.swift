@@ -65,7 +65,7 @@ final class GatewayLane: ConnectionOwner {
         if let connection {
             write(to: connection)
         } else if machine.wantsConnection(now: now) {
-            if let later = owner.mayConnect(attempts > 0 ? .reconnect : .first, now: now) {
+            if let later = owner.mayConnect(machine.purpose(isFirst: attempts == 0), now: now) {
                 machine.postpone(until: later)
             } else {
                 machine.connecting(edition: connector.edition)
@@ -89,7 +89,7 @@ final class GatewayLane: ConnectionOwner {
         if let verdict = machine.passSilence(now: now) { report(verdict) }
         if let due = machine.overdue(now: now) { end(due, now: now) }
         age(now: now)
-        if machine.wantsPump { pump(now: now) }
+        if machine.wantsPump || machine.wantsConnection(now: now) { pump(now: now) }
     }
 
     /// Ends the connection for which the time has come; the lane goes on over a successor that is ready.
@@ -215,7 +215,9 @@ final class GatewayLane: ConnectionOwner {
         guard attempt == self.attempt else { return successorEnded(attempt: attempt, error: error) }
         let reason = DisconnectReason(endedBy: error, wasOpen: connection != nil)
         let refused = reason == .certificateRefused
-        tellEnd(reason)
+        let isRefusal = refused || reason == .proxyRefused
+        // Nothing would probe a topic that stopped without a notification.
+        if isRefusal, machine.isOnlyWarm(now: now) { tell(.disconnected(reason)) } else { tellEnd(reason) }
         logger.warning(
             "connection to the gateway ended",
             metadata: [

@@ -279,6 +279,9 @@ final class CredentialConnections {
     /// Connections of another credential have reached the same gateway.
     func gatewayAnswers(now: MonotonicTime) { pool.gatewayAnswers(now: now) }
 
+    /// A topic wants a connection to be open for a while from now on, though nothing is to be sent.
+    func keepWarm(now: MonotonicTime) { pool.keepWarm(now: now) }
+
     /// Closes all connections in order. Attempts to connect are not wanted any more.
     func close() {
         for number in pool.connections.map(\.number) {

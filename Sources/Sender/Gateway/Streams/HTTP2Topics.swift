@@ -162,13 +162,15 @@ final class HTTP2Topics {
         }
     }
 
-    /// The topic that a connection is counted for: the first that works and has work, else one that has, else any.
+    /// The topic that a connection is counted for: the first that works and has work, else one that has, else one that
+    /// is kept warm, else any.
     ///
     /// The name of a topic that is probed would make a probe of the connection, and probes wait long for the budget.
     private func leader(of connections: CredentialConnections) -> StreamLane? {
         let members = members(of: connections)
         let busy = members.filter { $0.waitingCount > 0 || $0.inFlightCount > 0 }
-        return busy.first { $0.queue.admission == .all } ?? busy.first ?? members.first
+        let leader = busy.first { $0.queue.admission == .all } ?? busy.first
+        return leader ?? members.first { $0.topic.flow.keepsWarm } ?? members.first
     }
 
     func mayConnect(
@@ -176,10 +178,10 @@ final class HTTP2Topics {
         _ purpose: ConnectionBudget.Purpose,
         now: MonotonicTime
     ) -> MonotonicTime? {
-        leader(of: connections).flatMap { leader in
-            let isProbe = leader.topic.flow.sending == .probing
-            return stage.mayConnect(leader.topic, isProbe ? .probe : purpose, now: now)
-        }
+        // All topics have left since one of them was kept warm.
+        guard let leader = leader(of: connections) else { return now + ShardLimits.retryInterval }
+        let isProbe = leader.topic.flow.sending == .probing
+        return stage.mayConnect(leader.topic, isProbe ? .probe : purpose, now: now)
     }
 
     /// A number for a new connection, which no other of the shard has.
@@ -216,6 +218,8 @@ final class HTTP2Topics {
             guard !connections.pool.connections.contains(where: { $0.number != number && $0.phase == .open }) else {
                 return
             }
+            // Nothing would probe a topic that stopped without a notification.
+            guard !connections.pool.isOnlyWarm(now: now) else { return }
             for lane in members(of: connections) where lane.needs(connections) {
                 stage.handle(.failed(reason), of: lane.topic)
             }

@@ -385,16 +385,3 @@ final class StreamLane: AppTransport {
         return isKnown ? .firstThoughKnown : .first
     }
 }
-
-extension StreamLane {
-    /// Topics that share connections wait together, while none of them has room.
-    var isWaitingForBudget: Bool {
-        guard queue.inFlightCount == 0, queue.waitingCount > 0, queue.admission != .none else { return false }
-        return nextWaitsForBudget(now: topics.now)
-    }
-
-    /// The next notification waits for a connection of the budget. Other credentials do not matter to it.
-    private func nextWaitsForBudget(now: MonotonicTime) -> Bool {
-        nextConnections(now: now)?.pool.isWaitingForBudget ?? false
-    }
-}

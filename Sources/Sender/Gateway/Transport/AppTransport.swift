@@ -24,6 +24,8 @@ protocol AppTransport: AnyObject, AppFlowLanes {
     /// - Parameter isMoreAtHand: the next turn brings more, so that what is not worth a write may wait for it, or for
     ///   the tick.
     func pump(now: MonotonicTime, isMoreAtHand: Bool)
+    /// Connections are to be open for a while from now on though nothing is to be sent.
+    func keepWarm(now: MonotonicTime)
     /// Nothing is written and no connection is opened while this holds.
     func hold(_ isHeld: Bool)
     /// Lets time pass.
