@@ -201,6 +201,7 @@ public final class PipelineClient {
             guard message.error == nil else { continue }
             guard
                 let outcome = try? RequestDecoding.decode(PushOutcome.self, from: message.value, as: .protobuf)
+                    .atOrigin(message, names)
             else { continue }
             books.noteOutcome(outcome, in: names.lane(of: outcome.sourceTopic) ?? .normal)
         }

@@ -140,6 +140,7 @@ final class Stages {
             lane: settings.lane,
             requestsTopic: settings.names.requests,
             remembersRequests: settings.dedupeWindow > .zero,
+            movesFrom: settings.movesFrom,
             unixMilliseconds: settings.unixMilliseconds
         )
         commits = Commits(
@@ -151,6 +152,7 @@ final class Stages {
             hostClock: hostClock
         )
         gateway.maySend = { [commits] in commits.maySend }
+        outcomes.maySend = { [commits] in commits.maySend }
         gateway.stoodStill = { [commits] in commits.stoodStill }
         let directory = AppDirectory(
             settings.topicLimits,
@@ -201,6 +203,7 @@ final class Stages {
             memory: memoryBudget,
             maxUncommitted: settings.maxUncommitted
         )
+        admission.updateQuota = { [levers] in levers.updateQuota(of: $0, now: clock()) }
         catchUp = CatchUpReader(admission: admission, intake: intake, logger: logger, makeReader: clients.makeReader)
         retention = Retention(consumer: clients.consumer, catchUp: catchUp, logger: logger)
         live = LiveReader(

@@ -75,6 +75,7 @@ extension WorkerShard {
         let sum = feeds[account]
         var counters = lanes?.counters ?? WorkerAppCounters()
         counters.sensitive = stages.intake.sensitive[topic.index] ?? 0
+        counters.moved = stages.outcomes.moved[topic.index] ?? 0
         counters.misplaced = stages.placement?.misplaced[topic.index] ?? 0
         return ShardReport.Topic(
             lane: settings.lane,

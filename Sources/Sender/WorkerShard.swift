@@ -100,11 +100,13 @@ package final class WorkerShard {
                 stages.lookup.dropOver()
                 for feed in feeds { stages.catchUp.forget(feed.partition) }
             case .changed:
+                stages.levers.partitionsChanged()
                 wake()
             case .failed(let error):
                 onFailure(error)
             }
         }
+        stages.outcomes.onMoveRefused = { [unowned self] in stages.admission.returned.append(($0, $1)) }
         stages.commits.onAnswer = { [unowned self] in
             stages.gateway.hold(!stages.commits.maySend)
         }

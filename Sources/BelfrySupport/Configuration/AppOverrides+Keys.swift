@@ -21,7 +21,7 @@ extension AppOverrides {
         ) {
             """
             over how many [keys](../Schemas/README.md#keys) the bundle is spread; a [pace](OPERATE.md#levers) is \
-            divided by them
+            divided by them, and an `urgent-quota`
             """
         },
         Key(
@@ -47,6 +47,18 @@ extension AppOverrides {
             """
             connections of the app in the urgent lane are opened before anything is to be sent, and kept open, see \
             [Keep an app warm](LANES.md#keep-an-app-warm)
+            """
+        },
+        Key(
+            "urgent-quota",
+            \.urgentQuota,
+            .optional(.integer(0...100_000_000)),
+            standard: "none",
+            counts: "for records taken in from then on"
+        ) {
+            """
+            tokens a minute that stay in the [lane](../Schemas/README.md#lanes) urgent, of all workers together; what \
+            is over it goes into the lane normal, see [Quotas](LANES.md#quotas)
             """
         },
         Key(

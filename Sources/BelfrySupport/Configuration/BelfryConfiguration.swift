@@ -45,6 +45,7 @@ public struct BelfryConfiguration: Sendable, Equatable {
             payload: environment.transport == .http2
                 ? .byPushType : .limit(bytes: overrides?.payloadLimitBytes ?? environment.payloadLimitBytes),
             coalescingWindow: overrides?.coalescingWindow ?? worker.coalescingWindow,
+            urgentQuota: overrides?.urgentQuota,
             sensitiveData: overrides?.sensitiveData ?? .off,
             ttl: overrides?.ttl ?? environment.ttl ?? (environment.transport == .binary ? StorageTime.limit : nil)
         )
@@ -123,6 +124,8 @@ public struct AppOverrides: Sendable, Equatable {
     public var coalescingWindow: Duration?
     /// Shards of the urgent lane keep connections of the app open though nothing is to be sent.
     public var urgentWarm = false
+    /// Most tokens a minute in the urgent lane, in each environment; more go into the normal one.
+    public var urgentQuota: Int?
     /// For payment card and social-security numbers in what users see.
     public var sensitiveData = SensitiveDataPolicy.off
     /// See ``EnvironmentSettings/ttl``.
@@ -142,6 +145,8 @@ public struct AppSettings: Sendable, Equatable {
     public let payload: PayloadSizeRule
     /// See ``WorkerSettings/coalescingWindow``.
     public let coalescingWindow: Duration
+    /// See ``AppOverrides/urgentQuota``; nil: there is none.
+    public let urgentQuota: Int?
     /// See ``AppOverrides/sensitiveData``.
     public let sensitiveData: SensitiveDataPolicy
     /// For how long the service may store a notification whose request says no expiration; zero: not at all. Nil: as

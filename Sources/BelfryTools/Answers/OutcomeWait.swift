@@ -21,6 +21,7 @@ public final class OutcomeWait {
     }
 
     private let reader: KafkaTopicReader
+    private let names: TopicNames
     private var awaited: AwaitedOutcomes
     private var tokens = 0
 
@@ -33,6 +34,7 @@ public final class OutcomeWait {
     /// - Throws: the brokers cannot be reached, or have no push.outcomes.
     init(of lane: RequestLane = .normal, through settings: KafkaSettings) throws(ToolError) {
         let names = TopicNames(settings)
+        self.names = names
         awaited = AwaitedOutcomes(topic: names.requests(lane))
         var properties = settings.adminProperties(clientID: "belfry-publish")
         properties["fetch.wait.max.ms"] = "100"
@@ -91,7 +93,7 @@ public final class OutcomeWait {
                 let type = message.contentType
                 // Bytes that are no outcome are none of ours.
                 if let outcome = try? RequestDecoding.decode(PushOutcome.self, from: message.value, as: type) {
-                    awaited.takeOutcome(outcome)
+                    awaited.takeOutcome(outcome.atOrigin(message, names))
                 }
             }
             if awaited.missing < missing { watch.came(now: .now) }

@@ -80,6 +80,14 @@ public struct AppLedger: Sendable {
         )
     }
 
+    /// Tokens of a record to be taken in that are not done by the commit that the assignment began with.
+    public func openTokens(at offset: Int64, of tokens: Int) -> Int {
+        guard let last = alreadyDone.runs.last, DoneRanges.Position(offset: offset, token: 0) < last.upperBound else {
+            return tokens
+        }
+        return (0..<UInt32(tokens)).count { !alreadyDone.contains(.init(offset: offset, token: $0)) }
+    }
+
     /// The live reader passes a record over.
     public mutating func passOver(_ offset: Int64) {
         if let last = gap?.last { gap?.last = max(last, offset) } else { gap = Gap(next: offset, last: offset) }

@@ -13,6 +13,8 @@ final class AppAccount {
     private(set) var bytes = 0
     /// Most notifications in time, while ``Feeding/all`` holds; nil: as many as fit.
     var pace: Pace?
+    /// Most tokens that stay in the lane, if ``Topic/urgentQuota`` says so; nil: no record has come yet.
+    var quota: UrgentQuota?
     /// Records with a shard in their keys were met.
     var hasShards = false
 

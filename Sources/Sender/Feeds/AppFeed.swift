@@ -1,6 +1,7 @@
 import KafkaClient
 import PipelineCore
 import PushSchemas
+import PushTopics
 import TokenState
 
 /// One topic in one assignment of one partition: its ledger, and the consumed records behind it.
@@ -25,6 +26,10 @@ final class AppFeed {
     var sentWithoutState = RecordMarks()
     /// Keys of records with a request id, while those are remembered; see ``RequestFingerprint/key(requestID:)``.
     var requestKeys = RecordValues<SipHash>()
+    /// The places of records that were moved into the lane, where these name changes of badges.
+    var origins = RecordValues<MovedOrigin>()
+    /// Records that count against a quota, each with the index of its topic.
+    var counted = RecordValues<Int32>()
     /// The outcomes that publishers want to have of their records, where these say so.
     private var reports = RecordValues<RequestReport>()
     /// Some record has said so.
@@ -33,7 +38,7 @@ final class AppFeed {
     private var badges = RecordMarks()
     /// Some record's outcomes take more than marking it done or publishing by the settings.
     private(set) var hasSpecialRecords = false
-    private var summaries = RecordSummaries<OutcomeKind>()
+    private(set) var summaries = RecordSummaries<OutcomeKind>()
     /// Offsets of requests that arrived and that Redis does not have, by CRC-32 of the token, until a stored commit is
     /// beyond them. A newer request of such a token must not be in Redis either: after a crash the older one is sent
     /// again, and has to be followed by the newer one.
@@ -214,7 +219,7 @@ final class AppFeed {
         return summaries.counts(offset)
     }
 
-    /// The broker has the summary of a record: all of its tokens are done.
+    /// The broker has the summary of a record, or the record in another lane: all of its tokens are done.
     func endSummary(of record: UInt32) {
         guard let offset = ledger.frontier.offset(of: record),
             let tokens = ledger.frontier.tokens(of: record)
@@ -237,22 +242,6 @@ final class AppFeed {
     }
 
     func changesBadges(_ record: UInt32) -> Bool { badges.contains(record) }
-
-    /// The name of a notification among the changes of its token's number: the same for all requests with one id while
-    /// those are remembered, and for one place of the log. Nil once the cursor has passed the record, or when the feed
-    /// has ended: a batch that waits for Redis may outlive the partition.
-    func badgeMark(of record: UInt32, position: UInt32, token: UnsafeRawBufferPointer) -> BadgeMark? {
-        guard !isOver, let offset = ledger.frontier.offset(of: record) else { return nil }
-        let key =
-            requestKeys[record]
-            ?? RequestFingerprint.key(
-                partition: partition.place.partition,
-                offset: offset,
-                position: position,
-                in: partition.lane
-            )
-        return BadgeMark(RequestFingerprint(token: token, key: key), claimedAt: partition.claimedAt)
-    }
 
     // MARK: Requests
 
@@ -374,6 +363,8 @@ final class AppFeed {
         sources.forget(before: first)
         sentWithoutState.forget(before: first)
         requestKeys.forget(before: first)
+        origins.forget(before: first)
+        counted.forget(before: first)
         badges.forget(before: first)
         if hasReports { reports.forget(before: first) }
         if let offset = ledger.cursor ?? ledger.frontier.nextOffset { claims.forget(below: offset) }

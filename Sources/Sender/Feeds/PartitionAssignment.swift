@@ -265,6 +265,7 @@ final class PartitionAssignment {
         // Before the feed lets go of its records.
         let start = feed.unfinishedStart
         feed.account.pace?.giveBack(feed.ledger.frontier.uncommitted)
+        feed.giveBackQuotas()
         table.remove(feed)
         let made = add(feed.hash, feed.account, ledger)
         made.inheritGap(from: start)

@@ -221,3 +221,14 @@ final class CatchUpReader {
         idleSince = nil
     }
 }
+
+/// The point at which a batch of the catch-up reader was left.
+enum CatchUpStop {
+    case atEnd
+    /// The batch has reached the live reader's position: the rest of it was not looked at.
+    case live
+    /// The intake has enough for one batch; the rest begins at an index.
+    case enough(next: Int)
+    /// The client tells an error in place of a message, and mostly the offset of that.
+    case failed(KafkaError, at: Int64)
+}

@@ -17,6 +17,8 @@ final class LiveReader {
     private(set) var corruptFetches = CorruptFetches()
     /// Messages consumed and not looked at yet, oldest first.
     private var leftovers: [Leftover] = []
+    /// Records that could not be moved come before live ones in this read.
+    private var returnedComeFirst = false
 
     /// Messages of a consumed batch that were not looked at yet.
     private struct Leftover {
@@ -47,12 +49,15 @@ final class LiveReader {
     /// Messages were consumed and not looked at yet.
     var hasLeftovers: Bool { !leftovers.isEmpty }
 
-    /// Feeds the next batch, or what is left of one.
+    /// Feeds the next batch, or what is left of one. Records that could not be moved to another lane take turns with
+    /// it.
     ///
     /// - Returns: the notifications read, as many as one prepared batch takes; `work` is nil if there was nothing to
     ///   read, else that of the records looked at, in bytes.
     func read(now: MonotonicTime) -> (batch: PreparedBatch?, work: Int?) {
-        guard let leftover = next() else { return (nil, nil) }
+        returnedComeFirst.toggle()
+        if returnedComeFirst, let read = admission.takeReturned(now: now) { return read }
+        guard let leftover = next() else { return admission.takeReturned(now: now) ?? (batch: nil, work: nil) }
         let batch = leftover.batch
         var index = leftover.next
         var partition: PartitionAssignment?

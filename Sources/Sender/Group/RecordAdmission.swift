@@ -1,5 +1,6 @@
 import KafkaClient
 import Logging
+import NIOCore
 import PipelineCore
 import PushSchemas
 import PushTopics
@@ -9,14 +10,18 @@ import PushTopics
 /// A topic without credit, or one that does not work, is passed over by the live reader and fed again by the catch-up
 /// reader. Bound to the shard's event loop.
 final class RecordAdmission {
-    private let directory: AppDirectory
+    let directory: AppDirectory
     private let memo = NotificationMemo()
     /// Nil: it is not watched that records lie in the partitions of their keys.
     private let placement: KeyPlacement?
-    private let intake: Intake
+    let intake: Intake
     private let memory: ShardMemory
     /// Most notifications of a feed that are taken in and not behind its cursor.
     var maxUncommitted: Int
+    /// Makes the quota of a topic, or brings it up to date.
+    var updateQuota: (AppAccount) -> Void = { _ in }
+    /// Records that could not be moved to another lane, and are to be sent here, oldest first.
+    var returned = CircularBuffer<(record: UInt32, feed: AppFeed)>()
 
     init(
         directory: AppDirectory,
@@ -43,7 +48,7 @@ final class RecordAdmission {
 
     private func allows(_ account: AppAccount, _ feed: AppFeed) -> Bool {
         switch account.feeding {
-        case .all: hasRoom(feed) && account.pace?.admits ?? true
+        case .all: hasRoom(feed) && account.pace?.admits ?? true && hasRoomForMove(account)
         case .notifications(let limit): feed.account.notifications < limit && memory.budget.admitsProbe
         case .deadLetters(let records): records > 0 && hasRoom(feed)
         case .discards, .nothing: false
@@ -67,7 +72,8 @@ final class RecordAdmission {
         guard feed.hash != .others else { return directory.looksAtOthers }
         guard admits(feed) else { return wantsDiscarded(feed) }
         guard feed.account.feeding == .all else { return true }
-        return hasHalf(feed) && (feed.account.pace?.isHalfFull ?? true || isBeingRead(feed))
+        guard hasHalf(feed), hasRoomForMove(feed.account, times: 2) else { return false }
+        return feed.account.pace?.isHalfFull ?? true || isBeingRead(feed)
     }
 
     /// The lagging feed goes on now, or as soon as its pace lets it.
@@ -278,7 +284,7 @@ final class RecordAdmission {
 
     /// Decodes a request, to be handed down and never wrapped: it is large, and each copy costs more than a tenth of
     /// reading it.
-    private func decode(_ message: KafkaMessageView) throws(RecordRefusal) -> SendRequestView {
+    func decode(_ message: KafkaMessageView) throws(RecordRefusal) -> SendRequestView {
         var isInPlace = false
         defer { if !isInPlace { intake.countDecoding(message) } }
         let request = try message.request(memo: memo)
@@ -352,9 +358,18 @@ final class RecordAdmission {
         case .success(let found):
             // Of the record, not of the feed, which topics with one hash share.
             guard let topic = found.account.topic else { preconditionFailure("nothing is fed without a topic") }
-            guard !isDiscarded || intake.mustAsk(request) else {
+            guard !isDiscarded || intake.mustAsk(request, message) else {
                 return intake.abort(request, message, at: index, of: feed)
             }
+            let admitted = AdmittedRecord(
+                message: message,
+                index: index,
+                feed: feed,
+                topic: topic,
+                shard: found.shard,
+                isDiscarded: isDiscarded
+            )
+            guard !isToBeMoved(request, admitted, found.account) else { return intake.move(request, admitted) }
             if !isDiscarded, found.account.pace != nil { found.account.pace?.take(request.tokenCount) }
             if case .deadLetters = topic.flow.feeding {
                 topic.flow.tookDeadLetter()
@@ -371,28 +386,7 @@ final class RecordAdmission {
                     )
                 )
             }
-            intake.addRequest(
-                request,
-                AdmittedRecord(
-                    message: message,
-                    index: index,
-                    feed: feed,
-                    topic: topic,
-                    shard: found.shard,
-                    isDiscarded: isDiscarded
-                )
-            )
+            intake.addRequest(request, admitted)
         }
     }
-}
-
-/// The point at which a batch of the catch-up reader was left.
-enum CatchUpStop {
-    case atEnd
-    /// The batch has reached the live reader's position: the rest of it was not looked at.
-    case live
-    /// The intake has enough for one batch; the rest begins at an index.
-    case enough(next: Int)
-    /// The client tells an error in place of a message, and mostly the offset of that.
-    case failed(KafkaError, at: Int64)
 }

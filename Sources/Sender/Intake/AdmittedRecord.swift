@@ -11,4 +11,6 @@ struct AdmittedRecord {
     var shard: UInt32?
     /// An operator has discarded it: it is looked up, and then ends.
     var isDiscarded = false
+    /// Its number in the feed, which it has entered before; nil: it is to be entered.
+    var number: UInt32?
 }

@@ -37,17 +37,18 @@ extension Intake {
 
     /// Only a look-up tells whether a request that is discarded counts for the numbers of its tokens: another one with
     /// its id may have arrived, and has the same marks.
-    func mustAsk(_ request: SendRequestView) -> Bool { request.mayChangeBadges && requestKey(of: request) != nil }
+    func mustAsk(_ request: SendRequestView, _ message: KafkaMessageView) -> Bool {
+        request.mayChangeBadges && requestKey(of: request, message) != nil
+    }
 
     /// Takes in a record that an operator has discarded, and ends it.
     func abort(_ request: SendRequestView, _ message: KafkaMessageView, at index: Int, of feed: AppFeed) {
         guard let source else { return }
-        counters.records += 1
-        counters.notifications += request.tokenCount
+        counters.took(request.tokenCount)
         let record = add(message, at: index, to: feed, of: source, tokens: request.tokenCount, report: request.report)
         begin(request.report, of: record, in: feed, tokens: request.tokenCount)
         // It may have been counted before it was recalled, or by the partition's last owner.
-        if request.mayChangeBadges { feed.noteBadges(of: record) }
+        noteNames(of: request, nil, message, record, in: feed, changesBadges: request.mayChangeBadges)
         end(record, of: feed, tokens: request.tokenCount, as: .aborted)
     }
 
@@ -62,7 +63,7 @@ extension Intake {
 
 extension SendRequestView {
     /// Notifications of the request may change the numbers of their tokens in Redis.
-    fileprivate var mayChangeBadges: Bool {
+    var mayChangeBadges: Bool {
         guard !isBroadcast, let notification else { return false }
         return notification.hasBadge || hasOverrides
     }

@@ -13,7 +13,9 @@ final class Intake {
     private let lane: RequestLane
     /// Name of the lane's Kafka topic, UTF-8.
     private let requestsTopic: [UInt8]
-    private let remembersRequests: Bool
+    let remembersRequests: Bool
+    /// The Kafka topic out of which records may be moved into the lane; nil: none is.
+    let movesFrom: String?
     private let unixMilliseconds: () -> Int64
     private var batch: PreparedBatch?
     private(set) var source: KafkaBatch?
@@ -41,12 +43,14 @@ final class Intake {
         lane: RequestLane,
         requestsTopic: String,
         remembersRequests: Bool,
+        movesFrom: String? = nil,
         unixMilliseconds: @escaping () -> Int64
     ) {
         self.outcomes = outcomes
         self.lane = lane
         self.requestsTopic = Array(requestsTopic.utf8)
         self.remembersRequests = remembersRequests
+        self.movesFrom = movesFrom
         self.unixMilliseconds = unixMilliseconds
     }
 
@@ -139,8 +143,8 @@ final class Intake {
         guard let source else { preconditionFailure("a request comes out of a batch") }
         let topic = admitted.topic
         let feed = admitted.feed
-        counters.records += 1
-        counters.notifications += request.tokenCount
+        let isNew = admitted.number == nil
+        if isNew { counters.took(request.tokenCount) }
         let prepared = openBatch(source)
         let arenaEnd = prepared.payloads.end
         let judged: Result<Content, RecordRefusal>
@@ -151,17 +155,19 @@ final class Intake {
         } catch {
             judged = .failure(error)
         }
-        let record = add(
-            admitted.message,
-            at: admitted.index,
-            to: feed,
-            of: source,
-            tokens: request.tokenCount,
-            report: request.report,
-            payloadBytes: judged.mostPayloadBytes,
-            renderedBytes: judged.renderedBytes
-        )
-        begin(request.report, of: record, in: feed, tokens: request.tokenCount)
+        let record =
+            admitted.number
+            ?? add(
+                admitted.message,
+                at: admitted.index,
+                to: feed,
+                of: source,
+                tokens: request.tokenCount,
+                report: request.report,
+                payloadBytes: judged.mostPayloadBytes,
+                renderedBytes: judged.renderedBytes
+            )
+        if isNew { begin(request.report, of: record, in: feed, tokens: request.tokenCount) }
         let content: Content
         switch judged {
         case .success(let judged): content = judged
@@ -169,9 +175,11 @@ final class Intake {
             prepared.payloads.truncate(to: arenaEnd)
             return outcomes.deadLetter(record: record, of: feed, tokens: UInt32(request.tokenCount), refusal)
         }
-        if content.changesBadges { feed.noteBadges(of: record) }
-        let requestKey = requestKey(of: request)
-        if let requestKey { feed.requestKeys.append(requestKey, for: record) }
+        let requestKey = requestKey(of: request, admitted.message)
+        if isNew {
+            let changesBadges = content.changesBadges
+            noteNames(of: request, requestKey, admitted.message, record, in: feed, changesBadges: changesBadges)
+        }
         if let expiration = request.expiration, expiration != 0, Int64(expiration) < unixSeconds {
             prepared.payloads.truncate(to: arenaEnd)
             return end(record, of: feed, tokens: request.tokenCount, as: .expired)
@@ -246,12 +254,6 @@ final class Intake {
             payload: PreparedPayload(offset: offset, bytes: bytes, terms: terms),
             sensitive: try admitted.topic.sensitiveData.judge(request, payload: payload)
         )
-    }
-
-    /// The key by which a request is remembered; nil: it is not.
-    func requestKey(of request: SendRequestView) -> SipHash? {
-        guard remembersRequests, !request.requestID.isEmpty else { return nil }
-        return RequestFingerprint.key(requestID: request.requestID)
     }
 
     private func ids(of request: SendRequestView, _ admitted: AdmittedRecord) -> NotificationIDs {
@@ -390,4 +392,9 @@ struct IntakeCounters: Equatable, Sendable {
     /// Of `records`, those refused as a whole.
     var undecodable = 0
     var notifications = 0
+
+    mutating func took(_ tokens: Int) {
+        records += 1
+        notifications += tokens
+    }
 }

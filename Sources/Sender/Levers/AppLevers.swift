@@ -13,11 +13,11 @@ final class AppLevers {
     private let gateway: Gateway
     private let placement: KeyPlacement?
     private let logger: Logger
-    /// By index of the topic, of those that have a pace.
-    private var shares: [Int32: Share] = [:]
+    /// By index of the topic, of those that have a pace or a quota.
+    private(set) var shares: [Int32: Share] = [:]
 
     /// A topic's share of its pace in this shard.
-    private struct Share {
+    struct Share {
         var keys: PaceShare
         var value: Double
         /// It is found anew then: partitions come and go.
@@ -71,6 +71,19 @@ final class AppLevers {
             return
         }
         account.pace?.change(perSecond: perSecond, now: now)
+    }
+
+    /// Makes the quota of a topic, or brings it up to date. The shard has the same share of it as of a pace.
+    func updateQuota(of account: AppAccount, now: MonotonicTime) {
+        guard let topic = account.topic, let quota = topic.urgentQuota else { return }
+        let perMinute = Double(quota) * share(of: account, topic, now: now)
+        if account.quota == nil { account.quota = UrgentQuota(perMinute: perMinute, now: now) }
+        account.quota?.change(perMinute: perMinute, now: now)
+    }
+
+    /// Partitions have come or gone: without its share a record would be over a quota that it is within.
+    func partitionsChanged() {
+        for index in shares.keys { shares[index]?.until = MonotonicTime(nanoseconds: 0) }
     }
 
     private func share(of account: AppAccount, _ topic: Topic, now: MonotonicTime) -> Double {

@@ -62,7 +62,7 @@ struct OutcomeRecord {
             partition: nil,
             key: Array(origin.bundleID.utf8),
             value: value,
-            headers: isCut ? [] : origin.traceHeaders,
+            headers: (isCut ? [] : origin.traceHeaders) + (origin.moved.map { [$0.header] } ?? []),
             opaque: opaque
         )
     }

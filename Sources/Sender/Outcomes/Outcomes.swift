@@ -17,6 +17,10 @@ final class Outcomes {
     private var refusals = RefusedContent()
     private var deadLetterLog: DeadLetterLog
     private(set) var counters = OutcomeCounters()
+    /// By index of the topic: notifications that went on in another lane.
+    private(set) var moved: [Int32: Int] = [:]
+    /// Called with a record that the brokers do not take for the other lane: it is to be sent here after all.
+    var onMoveRefused: (_ record: UInt32, AppFeed) -> Void = { _, _ in }
 
     init(
         settings: ShardSettings,
@@ -32,6 +36,7 @@ final class Outcomes {
         desk = PublicationDesk(settings: settings, feeds: feeds, producer: producer, logger: logger, clock: clock)
         deadLetterLog = DeadLetterLog(logger: logger)
         desk.onAcknowledged = { [unowned self] in acknowledged($0, of: $1) }
+        desk.onMoveRefused = { [unowned self] in onMoveRefused($0, $1) }
     }
 
     /// Publishes the outcomes that other settings name, from now on.
@@ -40,7 +45,7 @@ final class Outcomes {
         desk.use(changed)
     }
 
-    /// Outcomes and dead letters that the broker has not acknowledged.
+    /// Outcomes, dead letters and moved records that the broker has not acknowledged.
     var unacknowledged: Int { desk.count }
 
     /// Publications that wait for operators: the brokers refuse them, or their Kafka topic.
@@ -259,6 +264,25 @@ final class Outcomes {
         )
     }
 
+    // MARK: Moves
+
+    /// See ``PublicationDesk/maySend``.
+    var maySend: () -> Bool {
+        get { desk.maySend }
+        set { desk.maySend = newValue }
+    }
+
+    /// See ``PublicationDesk/hasRoom(forMovesOf:times:)``.
+    func hasRoom(forMovesOf topic: Topic, times: Int) -> Bool { desk.hasRoom(forMovesOf: topic, times: times) }
+
+    /// See ``PublicationDesk/mayMove(bytes:)``.
+    func mayMove(bytes: Int) -> Bool { desk.mayMove(bytes: bytes) }
+
+    /// Publishes a record of a topic to another lane. All of its tokens are done when the broker has it.
+    func move(_ record: UInt32, of feed: AppFeed, _ topic: Topic) {
+        desk.publish(Publication(feed: feed.number, record: record, content: .move(topic: topic.index)), of: feed)
+    }
+
     // MARK: Time
 
     /// Publishes a topic's dead letters that wait for others of their records: the topic has stopped.
@@ -294,6 +318,9 @@ final class Outcomes {
         case .outcome(let token, _, _, _):
             feed.markDone(publication.record, token: token)
         case .summary:
+            feed.endSummary(of: publication.record)
+        case .move(let topic):
+            moved[topic, default: 0] += feed.ledger.frontier.tokens(of: publication.record) ?? 0
             feed.endSummary(of: publication.record)
         case .deadLetter(let tokens, let status, let reason, _):
             counters.deadLetters += 1

@@ -2,7 +2,8 @@ import PipelineCore
 import PushSchemas
 import PushTopics
 
-/// A record that the broker must acknowledge before notifications are done: an outcome, a summary, or a dead letter.
+/// A record that the broker must acknowledge before notifications are done: an outcome, a summary, a dead letter, or a
+/// record that is moved.
 struct Publication: Sendable {
     enum Content: Sendable {
         case outcome(token: UInt32, OutcomeKind, status: UInt16, reason: String)
@@ -10,6 +11,9 @@ struct Publication: Sendable {
         case summary([OutcomeKind: UInt32])
         /// When the dead letter is acknowledged, each of its tokens gets its outcome.
         case deadLetter(DeadTokens, status: UInt16, reason: String, detail: String)
+        /// The record goes on in another lane, and is done here when it is acknowledged there. With the index of its
+        /// topic.
+        case move(topic: Int32)
     }
 
     /// The tokens of a record that a dead letter concerns.
@@ -32,8 +36,11 @@ struct Publication: Sendable {
 
     /// The form after a refusal; nil: there is no smaller one.
     var smallerForm: DeadLetter.Form? {
-        if case .deadLetter = content { return form.smaller }
-        return form == .whole ? .cut : nil
+        switch content {
+        case .deadLetter: form.smaller
+        case .outcome, .summary: form == .whole ? .cut : nil
+        case .move: nil
+        }
     }
 }
 
@@ -43,6 +50,9 @@ struct PublicationTable {
     private var free: [Int] = []
     /// Notifications with an outcome under way that a late answer may seem to change. The others have a final one.
     private var presumed: Set<NotificationReference> = []
+    /// Moves by index of the topic, and all of them.
+    private var moves: [Int32: Int] = [:]
+    private var allMoves = 0
 
     /// Most slots kept free for the next storm.
     private static let keptSlots = 4096
@@ -55,7 +65,19 @@ struct PublicationTable {
 
     var presumesAny: Bool { !presumed.isEmpty }
 
+    /// So many moves of a topic are fewer than those that are left.
+    func hasRoom(forMovesOf topic: Int32, times: Int) -> Bool {
+        moves[topic, default: 0] * times < ShardLimits.moves - allMoves
+    }
+
+    private mutating func countMove(_ publication: Publication, _ change: Int) {
+        guard case .move(let topic) = publication.content else { return }
+        moves[topic, default: 0] += change
+        allMoves += change
+    }
+
     mutating func insert(_ publication: Publication) -> UInt64 {
+        countMove(publication, 1)
         if let reference = publication.presumed { presumed.insert(reference) }
         if let slot = free.popLast() {
             slots[slot] = publication
@@ -73,6 +95,7 @@ struct PublicationTable {
     @discardableResult
     mutating func remove(_ number: UInt64) -> Publication? {
         guard let publication = self[number] else { return nil }
+        countMove(publication, -1)
         if let reference = publication.presumed { presumed.remove(reference) }
         slots[Int(number)] = nil
         free.append(Int(number))

@@ -12,14 +12,23 @@ final class PublicationDesk {
     private enum Destination: Int, CaseIterable {
         case deadLetters
         case outcomes
+        case moves
 
         init(_ publication: Publication) {
-            if case .deadLetter = publication.content { self = .deadLetters } else { self = .outcomes }
+            switch publication.content {
+            case .deadLetter: self = .deadLetters
+            case .outcome, .summary: self = .outcomes
+            case .move: self = .moves
+            }
         }
     }
 
     /// Called when the broker has a publication.
     var onAcknowledged: (Publication, AppFeed) -> Void = { _, _ in }
+    /// Called with a record that the brokers do not take for the other lane.
+    var onMoveRefused: (_ record: UInt32, AppFeed) -> Void = { _, _ in }
+    /// The partitions are this worker's; asked before each move, which another owner would make, too.
+    var maySend: () -> Bool = { true }
 
     private var settings: ShardSettings
     private let feeds: FeedTable
@@ -36,6 +45,9 @@ final class PublicationDesk {
     private var logBudget: LineBudget
     /// Publications of which less was published, because the brokers refused them.
     private(set) var cut = 0
+    /// The least bytes of a record that the brokers did not take for the other lane, and the time of the next attempt
+    /// with that many; 0: they refused its Kafka topic. Nil: moves go on.
+    private var trial: (bytes: Int, at: MonotonicTime)?
 
     init(
         settings: ShardSettings,
@@ -62,7 +74,41 @@ final class PublicationDesk {
     var barredCount: Int { lines.reduce(0) { $0 + $1.barredCount } }
 
     /// Another slice can be handed over at once.
-    var isReady: Bool { lines.contains(where: \.isReady) }
+    var isReady: Bool { Destination.allCases.contains { lines[$0.rawValue].isReady && isOpen($0) } }
+
+    private func isOpen(_ destination: Destination) -> Bool { destination != .moves || maySend() }
+
+    // MARK: Moves
+
+    /// See ``PublicationTable/hasRoom(forMovesOf:times:)``.
+    func hasRoom(forMovesOf topic: Topic, times: Int) -> Bool { table.hasRoom(forMovesOf: topic.index, times: times) }
+
+    /// The brokers may take a record for the other lane. After a refusal one is tried at a time, until one is
+    /// acknowledged: an answer of true is leave for one.
+    func mayMove(bytes: Int) -> Bool {
+        guard let trial, trial.bytes <= bytes else { return true }
+        let now = clock()
+        guard trial.at <= now else { return false }
+        self.trial?.at = now + PublicationLine.longestPause
+        return true
+    }
+
+    private func bytes(of publication: Publication) -> Int? {
+        feeds[publication.feed]?.source(of: publication.record).map { $0.batch[$0.index].value.count }
+    }
+
+    /// An operator has called the record back since it was to be moved.
+    private func isRecalled(_ publication: Publication, of feed: AppFeed, _ message: KafkaMessageView) -> Bool {
+        guard case .move(let index) = publication.content, let topic = feed.topics.first(where: { $0.index == index })
+        else { return false }
+        if topic.flow.isRecalled { return true }
+        // In a partition that is being given back nothing is recalled.
+        return topic.control.discard?.covers(
+            partition: message.partition,
+            offset: message.offset,
+            publishedAt: message.timestampMilliseconds
+        ) ?? false
+    }
 
     // MARK: Inputs
 
@@ -94,6 +140,7 @@ final class PublicationDesk {
         for destination in Destination.allCases { lines[destination.rawValue].roomCame() }
         if let error { return failed(number, publication, error) }
         lines[Destination(publication).rawValue].acknowledged()
+        if case .move = publication.content, let trial, trial.bytes <= bytes(of: publication) ?? 0 { self.trial = nil }
         table.remove(number)
         guard let feed = feeds[publication.feed] else { return }
         feed.endPublication(publication.round) { onAcknowledged(publication, feed) }
@@ -116,7 +163,13 @@ final class PublicationDesk {
     func reread(_ record: UInt32, of feed: AppFeed) -> RereadRecord? {
         if let kept = kept(record, of: feed) { return kept }
         guard let (batch, index) = feed.source(of: record) else { return nil }
-        let reread = RereadRecord(feed: feed.number, record: record, batch: batch, index: index)
+        let reread = RereadRecord(
+            feed: feed.number,
+            record: record,
+            batch: batch,
+            index: index,
+            movesFrom: settings.movesFrom
+        )
         rereads.insert(reread, at: 0)
         if rereads.count > ShardLimits.rereadRecords { rereads.removeLast() }
         return reread
@@ -139,7 +192,7 @@ final class PublicationDesk {
 
     private func handOver(to destination: Destination) {
         let place = destination.rawValue
-        while slices[place] > 0, let number = lines[place].takeNext(now: clock()) {
+        while slices[place] > 0, isOpen(destination), let number = lines[place].takeNext(now: clock()) {
             slices[place] -= handOver(number)
         }
     }
@@ -156,8 +209,14 @@ final class PublicationDesk {
             table.remove(number)
             return 1
         }
+        guard !isRecalled(publication, of: feed, origin.message) else {
+            // The record is fed anew, or the next owner's.
+            table.remove(number)
+            feed.endPublication(publication.round)
+            return 1
+        }
         var bytes = isKept ? 0 : origin.message.value.count
-        if Destination(publication) == .deadLetters { bytes += origin.message.value.count }
+        if Destination(publication) != .outcomes { bytes += origin.message.value.count }
         do throws(KafkaError) {
             try produce(publication, number, origin, isWithoutState: feed.sentWithoutState.contains(publication.record))
         } catch {
@@ -209,6 +268,9 @@ final class PublicationDesk {
                 form: publication.form
             )
             try letter.publish(origin.message, to: settings.names.deadLetters, through: producer, opaque: number)
+        case .move:
+            let place = MovedOrigin(movingFrom: settings.names.requests, origin.message)
+            try place.publish(origin.message, to: settings.movesTo, through: producer, opaque: number)
         }
     }
 
@@ -248,6 +310,9 @@ final class PublicationDesk {
     private func failed(_ number: UInt64, _ publication: Publication, _ error: KafkaError) {
         let now = clock()
         let destination = Destination(publication).rawValue
+        if case .move = publication.content, [.barred, .unfit].contains(error.refusal) {
+            return endMove(number, publication, error, now: now)
+        }
         if error.isMessageRefused, let form = publication.smallerForm {
             return shrink(number, publication, to: form, error)
         }
@@ -258,5 +323,29 @@ final class PublicationDesk {
             "publication was not delivered; it is tried again",
             metadata: ["error": "\(error)", "passed-over": "\(passedOver)"]
         )
+    }
+
+    /// A record that cannot be moved is to be sent after all, for it is urgent; all that wait, if the Kafka topic is
+    /// refused.
+    private func endMove(_ number: UInt64, _ publication: Publication, _ error: KafkaError, now: MonotonicTime) {
+        let bytes = error.isTopicRefused ? 0 : bytes(of: publication) ?? .max
+        trial = (bytes: min(trial?.bytes ?? .max, bytes), at: now + PublicationLine.longestPause)
+        if let feed = feeds[publication.feed], let passedOver = logBudget.take(now: now) {
+            var metadata = reread(publication.record, of: feed)?.coordinates ?? [:]
+            metadata["error"] = "\(error)"
+            metadata["passed-over"] = "\(passedOver)"
+            logger.warning("record over a quota cannot be moved; it is sent as urgent", metadata: metadata)
+        }
+        var ended = [number]
+        if error.isTopicRefused {
+            lines[Destination.moves.rawValue].removeAll { waiting in
+                ended.append(waiting)
+                return true
+            }
+        }
+        for number in ended {
+            guard let publication = table.remove(number), let feed = feeds[publication.feed] else { continue }
+            feed.endPublication(publication.round) { onMoveRefused(publication.record, feed) }
+        }
     }
 }

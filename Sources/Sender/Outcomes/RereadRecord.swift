@@ -18,6 +18,8 @@ final class RereadRecord {
     let request: SendRequestView?
     /// W3C trace context, passed on.
     let traceHeaders: [(String, [UInt8])]
+    /// Nil: the record was not moved into the lane.
+    let moved: MovedOrigin?
 
     /// See ``common(among:)``.
     private var commonWarnings: Warnings?
@@ -25,14 +27,17 @@ final class RereadRecord {
     /// The message's memory.
     private let batch: KafkaBatch
 
-    init(feed: UInt32, record: UInt32, batch: KafkaBatch, index: Int) {
+    /// - Parameter movesFrom: see ``ShardSettings/movesFrom``.
+    init(feed: UInt32, record: UInt32, batch: KafkaBatch, index: Int, movesFrom: String? = nil) {
         self.feed = feed
         self.record = record
         self.batch = batch
-        message = batch[index]
+        let message = batch[index]
+        self.message = message
         bundleID = (try? RecordKey(parsing: message.key))?.bundleID ?? ""
         request = try? message.request()
         traceHeaders = message.traceHeaders
+        moved = movesFrom.flatMap { MovedOrigin(of: message, from: $0) }
     }
 
     var requestID: String {
@@ -61,12 +66,13 @@ final class RereadRecord {
     private struct Warnings {
         var priority: String
         var texts: String
+        var move: String
         /// Of the texts of the token's own.
         var ownTexts = ""
 
         var text: String {
-            if texts.isEmpty, ownTexts.isEmpty { return priority }
-            return [priority, texts, ownTexts].filter { !$0.isEmpty }.joined(separator: "; ")
+            if texts.isEmpty, ownTexts.isEmpty, move.isEmpty { return priority }
+            return [priority, texts, ownTexts, move].filter { !$0.isEmpty }.joined(separator: "; ")
         }
     }
 
@@ -75,7 +81,8 @@ final class RereadRecord {
         let topic = topic(among: topics)
         let warnings = Warnings(
             priority: judgePriority(over: topic?.transport),
-            texts: judgeTexts(by: topic?.sensitiveData ?? .off)
+            texts: judgeTexts(by: topic?.sensitiveData ?? .off),
+            move: moved?.warning ?? ""
         )
         commonWarnings = warnings
         return warnings

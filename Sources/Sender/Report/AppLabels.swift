@@ -76,7 +76,7 @@ struct AppLabels: Sendable, Equatable {
             accepted += counters.accepted
             events += counters.accepted + counters.connects + counters.disconnects.reduce(0, +)
             events += counters.errorResponses.values.reduce(0, +) + counters.onProbation
-            events += counters.sensitive + counters.misplaced
+            events += counters.sensitive + counters.moved + counters.misplaced
         }
 
         /// The stopped come before those that lag, and these before the busy.

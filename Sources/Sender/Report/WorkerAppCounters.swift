@@ -20,6 +20,8 @@ struct WorkerAppCounters: Equatable, Sendable {
     var onProbation = 0
     /// Notifications sent although their texts have a number that their outcomes warn of.
     var sensitive = 0
+    /// Notifications that went from the lane urgent into the lane normal, over the quota.
+    var moved = 0
     /// Records in partitions to which their keys do not lead.
     var misplaced = 0
 

@@ -280,6 +280,11 @@ enum WorkerMetrics {
             .eachCountedTopic(.count(\.counters.misplaced))
         ),
         .counter(
+            "belfry_urgent_moved_notifications_total",
+            "Notifications moved from the lane urgent into the lane normal, over the quota of their app.",
+            .eachCountedTopic(.count(\.counters.moved))
+        ),
+        .counter(
             "belfry_sensitive_notifications_total",
             "Notifications sent although their texts have a payment card or social-security number.",
             .eachCountedTopic(.count(\.counters.sensitive))

@@ -48,6 +48,9 @@ enum ShardLimits {
     static let requestsPerWrite = 64
     /// Most unacknowledged publications before the intake stops.
     static let publications = 50_000
+    /// Most records under way to another lane, well below the limit of publications. A topic may have as many as are
+    /// left, so that one alone has half. [ours]
+    static let moves = 16_384
     /// Records kept decoded for publications about them.
     static let rereadRecords = 4
     /// Work on the publications to one Kafka topic in one turn: an outcome is one unit. Bytes that are read again or

@@ -109,6 +109,12 @@ struct ShardSettings: Sendable {
         return settings
     }
 
+    /// The Kafka topic into which records over a quota go.
+    var movesTo: String { names.requests(.normal) }
+
+    /// The Kafka topic out of which such records come into the lane; nil: none does.
+    var movesFrom: String? { lane == .normal ? names.requests(.urgent) : nil }
+
     // MARK: Settings that may change
 
     var maxUncommitted: Int { configuration.worker.maxUncommitted }
@@ -226,7 +232,10 @@ struct ShardSettings: Sendable {
             processingAttempts: worker.processingAttempts,
             retryFor: worker.retryFor
         )
-        return Topic.Settings(topic, tokenBytes: 32...environment.tokenLimitBytes, limits: limits)
+        var settings = Topic.Settings(topic, tokenBytes: 32...environment.tokenLimitBytes, limits: limits)
+        // Of the other lanes nothing is moved.
+        if lane != .urgent { settings.urgentQuota = nil }
+        return settings
     }
 }
 

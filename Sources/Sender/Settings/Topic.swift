@@ -16,6 +16,8 @@ final class Topic {
         /// Window of coalescing. Zero: a request that does not wait anyway is sent at once.
         var coalescingWindow: Duration
         var tokenRule: TokenRule
+        /// Tokens a minute of all shards of the lane together; nil: all.
+        var urgentQuota: Int?
         var sensitiveData: SensitiveDataPolicy
         /// See ``AppSettings/ttl``.
         var ttl: Duration?
@@ -25,6 +27,7 @@ final class Topic {
             payload = settings.payload
             coalescingWindow = settings.coalescingWindow
             tokenRule = TokenRule(lengths: tokenBytes, spread: settings.spread)
+            urgentQuota = settings.urgentQuota
             sensitiveData = settings.sensitiveData
             ttl = settings.ttl
             self.limits = limits
@@ -85,6 +88,8 @@ final class Topic {
     var coalescingWindow: Duration { settings.coalescingWindow }
     var payload: PayloadSizeRule { settings.payload }
     var tokenRule: TokenRule { settings.tokenRule }
+    /// Tokens a minute that stay in the shard's lane, of all shards of it together; nil: all.
+    var urgentQuota: Int? { settings.urgentQuota }
     var sensitiveData: SensitiveDataPolicy { settings.sensitiveData }
     var limits: LaneLimits { settings.limits }
 

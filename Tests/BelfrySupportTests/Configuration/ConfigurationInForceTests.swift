@@ -14,8 +14,7 @@ import Testing
         apps:
           com.example.news:
             {unknown-fate: resend, spread: 2, payload-limit: 300, coalescing-window: 1s, sensitive-data: warn,
-             urgent-warm: true,
-             ttl: 1h, team: TEAM123456, key: KEY}
+             urgent-warm: true, urgent-quota: 9, ttl: 1h, team: TEAM123456, key: KEY}
         operations: {listen: '127.0.0.1:1', bearer-token-file: token, certificate: c.pem}
         """
     private static let worker = ConfigurationKeys.commonSections.union([

@@ -166,6 +166,10 @@ struct ConfigurationProblemTests {
                 "apps.a.b.ttl: found \"31d\"; allowed: a duration such as 500ms, 2s, 1m or 6h, 0ms...30d"
             ),
             (
+                "apps: {a.b: {urgent-quota: -1}}",
+                "apps.a.b.urgent-quota: found \"-1\"; allowed: a whole number, 0...100000000"
+            ),
+            (
                 "apps: {a.b: {sensitive-data: reject}}",
                 "apps.a.b.sensitive-data: found \"reject\"; allowed: off, warn, refuse"
             ),

@@ -248,7 +248,7 @@ struct ConfigurationTests {
             retention: {tombstones: 720h, idle: 365d, rate: 77}
             apps:
               a.b: {spread: 16, payload-limit: 512, coalescing-window: 30s, sensitive-data: warn, ttl: 0s}
-              a.c: {sensitive-data: off}
+              a.c: {sensitive-data: off, urgent-quota: 60}
             outcomes: none
             log: {level: debug}
             """
@@ -277,7 +277,7 @@ struct ConfigurationTests {
         #expect(configuration.topic("a.c", in: production).sensitiveData == .off)
         #expect(configuration.topic("a.d", in: production).sensitiveData == .off)
         let other = configuration.topic("a.c", in: production)
-        #expect(other.spread == nil)
+        #expect(other.spread == nil && other.urgentQuota == 60 && topic.urgentQuota == nil)
         #expect(other.payload == .limit(bytes: 2048))
         #expect(other.coalescingWindow == .zero && other.ttl == .seconds(6 * 3600))
     }

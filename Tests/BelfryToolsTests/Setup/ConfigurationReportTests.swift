@@ -19,8 +19,7 @@ import Testing
     func complete() throws {
         let topic =
             "unknown-fate: resend, spread: 2, payload-limit: 300, coalescing-window: 1s, sensitive-data: warn, "
-            + "urgent-warm: true, "
-            + "ttl: 1h, team: TEAM123456, key: KEY"
+            + "urgent-warm: true, urgent-quota: 9, ttl: 1h, team: TEAM123456, key: KEY"
         let inspection = try inspect(
             "environments: {e: {gateways: a}}\nkeys: {directory: keys}\ntopics: {t: {\(topic)}}\n"
         )

@@ -94,6 +94,7 @@ import Testing
             "belfry_presumed_wrong_total{app=\"com.example.news\",environment=\"sandbox\"} 0",
             "belfry_probation_total{app=\"com.example.news\",environment=\"sandbox\"} 0",
             "belfry_misplaced_records_total{app=\"com.example.news\",environment=\"sandbox\"} 0",
+            "belfry_urgent_moved_notifications_total{app=\"com.example.news\",environment=\"sandbox\"} 0",
             "belfry_sensitive_notifications_total{app=\"com.example.news\",environment=\"sandbox\"} 0",
             "belfry_outcomes_total{kind=\"dead_lettered\"} 1",
             "belfry_outcomes_total{kind=\"duplicate\"} 1",

@@ -17,7 +17,7 @@ final class ShardBench {
     static let sport = "com.example.sport"
 
     /// The Kafka topic of the shard's lane.
-    private let requests: String
+    let requests: String
     let eventLoop: EmbeddedEventLoop
     let group: SimulatedMember
     let producer = CollectingProducer()
@@ -90,7 +90,7 @@ final class ShardBench {
         _ change: (inout BelfryConfiguration) -> Void = { _ in }
     ) {
         self.eventLoop = eventLoop
-        requests = "push.requests\(lane.suffix)"
+        requests = lane.kafkaTopic(prefix: "")
         group = SimulatedMember(on: eventLoop, topic: requests)
         reader = SimulatedTopic(requests, partitions: 2 * ShardLimits.catchUpPartitions + 1)
         var configuration = BelfryConfiguration()
@@ -143,10 +143,12 @@ final class ShardBench {
     func wait(milliseconds: Int64) { eventLoop.advanceTime(by: .milliseconds(milliseconds)) }
 
     /// Sets the levers of ``news`` to these, and all others off.
-    func pull(_ settings: AppControl.Setting...) {
+    ///
+    /// - Parameter lane: nil: they name none.
+    func pull(_ settings: AppControl.Setting..., in lane: RequestLane? = nil) {
         var controls = AppControls()
         let name = AppControls.Name(environment: "sandbox", bundleID: Self.news)
-        for setting in settings { controls.set(setting.lever, of: name, setting) }
+        for setting in settings { controls.set(setting.lever, of: name, in: lane, setting) }
         shard.use(controls)
     }
 
