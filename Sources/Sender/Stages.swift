@@ -29,6 +29,8 @@ final class Stages {
     let tombstones: TombstoneWriter
     let publisher: TombstonePublisher
     let redis = RedisAvailability()
+    /// The topics whose connections are kept open though nothing is to be sent.
+    var warmTopics: [Topic] = []
 
     private let connectors: any GatewayConnectors
     private var probeRoom = ProbeRoom()

@@ -48,6 +48,13 @@ struct WarmTopicTests {
         }
     }
 
+    /// Sets the app's setting while the shard runs.
+    private func keepWarm(_ isWarm: Bool, in bench: Bench) {
+        var configuration = bench.shard.settings.configuration
+        configuration.apps[Bench.news, default: .init()].urgentWarm = isWarm
+        bench.shard.use(bench.shard.settings.changed(to: configuration))
+    }
+
     @Test(
         "A connection is opened with the assignment, before any record; the first notification goes over it",
         arguments: [.binary, .http2] as [EnvironmentSettings.Transport]
@@ -269,22 +276,38 @@ struct WarmTopicTests {
     func changed(over transport: EnvironmentSettings.Transport) throws {
         let bench = Bench(over: transport, in: .urgent)
         defer { bench.shard.leave() }
-        func keepWarm(_ isWarm: Bool) {
-            var configuration = bench.shard.settings.configuration
-            configuration.apps[Bench.news, default: .init()].urgentWarm = isWarm
-            bench.shard.use(bench.shard.settings.changed(to: configuration))
-        }
         bench.assign(0)
         bench.wait(milliseconds: 2000)
         #expect(attempts(bench) == 0)
-        keepWarm(true)
+        keepWarm(true, in: bench)
         bench.wait(milliseconds: 2000)
         #expect(attempts(bench) == 1 && openCount(bench) == 1)
-        keepWarm(false)
+        keepWarm(false, in: bench)
         bench.wait(milliseconds: 10_000)
         #expect(openCount(bench) == 1, "it is left to the idle rule")
         try end(bench)
         bench.wait(milliseconds: 10_000)
         #expect(attempts(bench) == 1 && openCount(bench) == 0)
+    }
+
+    @Test("Of several apps one can be taken away, and come again; without partitions none is kept warm")
+    func severalApps() {
+        let bench = makeBench(over: .binary) { $0.apps[Bench.sport, default: .init()].urgentWarm = true }
+        defer { bench.shard.leave() }
+        func kept() -> [String] {
+            let topics = bench.shard.stages.group.directory.accounts.compactMap(\.topic)
+            return topics.filter(\.flow.isKeptWarm).map(\.bundleID)
+        }
+        bench.assign(0)
+        bench.wait(milliseconds: 2000)
+        #expect(kept() == [Bench.news, Bench.sport])
+        for isWarm in [false, true] {
+            keepWarm(isWarm, in: bench)
+            bench.wait(milliseconds: 2000)
+            #expect(kept() == (isWarm ? [Bench.news, Bench.sport] : [Bench.sport]))
+        }
+        bench.shard.revoke([bench.place(0)], lost: true)
+        bench.wait(milliseconds: 2000)
+        #expect(kept().isEmpty && bench.shard.stages.warmTopics.isEmpty)
     }
 }
