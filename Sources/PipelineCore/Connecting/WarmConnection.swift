@@ -1,3 +1,13 @@
+/// The limits that connections of both transports have.
+protocol ConnectionLimits {
+    /// The idle time after which a connection is closed.
+    var idleTimeout: Duration { get }
+    /// The wait after failures of connections.
+    var backoff: Backoff { get }
+    /// The wait after a refused certificate.
+    var topicBackoff: Backoff { get }
+}
+
 /// Decides when a connection is to be open though nothing is to be sent, so that the next notification finds it.
 ///
 /// The wish is said again and again, and lapses soon after it was said last. A gateway that ends such connections
@@ -33,14 +43,34 @@ struct WarmConnection: Equatable, Sendable {
     /// The budget of new connections is spent until `time`.
     mutating func postpone(until time: MonotonicTime) { opensFrom = time }
 
-    /// A connection ended while nothing was to be sent, or could not be made.
+    /// Counts the failure of a connection, or of the attempt to make one: for warmth alone, if nothing was to be sent
+    /// and the wish holds. A long life, or a notification settled since the last such end, makes it the first in a row.
     ///
     /// - Parameters:
-    ///   - isFirst: a notification was settled since the last such end, or the connection was open for half of the
-    ///     idle timeout.
+    ///   - isUnused: nothing was to be sent.
+    ///   - lived: the time for which the connection was open; nil: it was an attempt.
+    ///   - isRefused: the peer refused the certificate, so that the next connection waits for longer.
+    ///   - failures: in a row without a notification settled in between, as notifications wait for them.
     ///   - random: 64 random bits.
-    mutating func ended(isFirst: Bool, _ backoff: Backoff, now: MonotonicTime, random: UInt64) {
-        ends = isFirst ? 1 : ends + 1
+    /// - Returns: the wait of notifications for the next connection.
+    mutating func countFailure(
+        isUnused: Bool,
+        lived: Duration?,
+        isRefused: Bool,
+        failures: inout Int,
+        limits: some ConnectionLimits,
+        now: MonotonicTime,
+        random: UInt64
+    ) -> Duration {
+        let backoff = isRefused ? limits.topicBackoff : limits.backoff
+        guard isUnused, isWanted(now: now) else {
+            failures += 1
+            return backoff.delay(failures: failures, random: random)
+        }
+        let isLong = lived.map { limits.idleTimeout / 2 <= $0 } ?? false
+        ends = failures == 0 || isLong ? 1 : ends + 1
         opensFrom = now + backoff.delay(failures: ends, random: random)
+        failures = max(1, failures)
+        return limits.backoff.delay(failures: failures, random: random)
     }
 }

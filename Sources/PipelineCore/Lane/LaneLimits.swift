@@ -9,7 +9,7 @@ public enum UnknownFatePolicy: String, Equatable, Sendable, CaseIterable {
 }
 
 /// The settings of a lane's decisions.
-public struct LaneLimits: Equatable, Sendable {
+public struct LaneLimits: ConnectionLimits, Equatable, Sendable {
     /// The silence of the gateway after which a notification is presumed accepted. It counts from the acknowledgement
     /// of the gateway's kernel. The answer arrives 100–800 ms after the offending bytes ([field]).
     public var confirmationWindow: Duration

@@ -30,15 +30,15 @@ extension LaneStateMachine {
     ///   - wasOpen: it was no attempt.
     ///   - isRefused: the peer refused the certificate, so that the next one waits for longer.
     mutating func countFailure(wasOpen: Bool, isRefused: Bool = false, now: MonotonicTime, random: UInt64) {
-        var backoff = isRefused ? limits.topicBackoff : limits.backoff
-        if isDrained, warmth.isWanted(now: now) {
-            let isLong = wasOpen && limits.idleTimeout / 2 <= connectionOpenedAt.elapsed(until: now)
-            warmth.ended(isFirst: failures == 0 || isLong, backoff, now: now, random: random)
-            failures = max(1, failures)
-            backoff = limits.backoff
-        } else {
-            failures += 1
-        }
-        phase = .waiting(until: now + backoff.delay(failures: failures, random: random))
+        let wait = warmth.countFailure(
+            isUnused: isDrained,
+            lived: wasOpen ? connectionOpenedAt.elapsed(until: now) : nil,
+            isRefused: isRefused,
+            failures: &failures,
+            limits: limits,
+            now: now,
+            random: random
+        )
+        phase = .waiting(until: now + wait)
     }
 }

@@ -85,11 +85,10 @@ public struct StreamPool: ~Copyable {
     /// Requests in flight, of all queues.
     public var inFlightCount: Int { connections.reduce(0) { $0 + $1.openStreams } }
 
-    /// A request waits or is in flight.
-    var hasWork: Bool { waitsSince != nil || inFlightCount > 0 }
-
     /// Connections are only kept warm: no request waits or is in flight.
-    public func isOnlyWarm(now: MonotonicTime) -> Bool { !hasWork && warmth.isWanted(now: now) }
+    public func isOnlyWarm(now: MonotonicTime) -> Bool {
+        waitsSince == nil && inFlightCount == 0 && warmth.isWanted(now: now)
+    }
 
     /// The current wait is for the budget of new connections, not after a failure.
     public var isWaitingForBudget: Bool { waitCause == .budget }
@@ -312,17 +311,18 @@ public struct StreamPool: ~Copyable {
         now: MonotonicTime,
         random: UInt64
     ) {
-        var backoff = cause == .credential ? limits.topicBackoff : limits.backoff
-        if let connection, connection.isIdle, isOnlyWarm(now: now) {
-            let lasted = connection.openedAt.elapsed(until: now)
-            let isLong = connection.phase != .connecting && limits.idleTimeout / 2 <= lasted
-            warmth.ended(isFirst: failures == 0 || isLong, backoff, now: now, random: random)
-            failures = max(1, failures)
-            backoff = limits.backoff
-        } else {
-            failures += 1
-        }
+        let isUnused = connection?.isIdle == true && isOnlyWarm(now: now)
+        let wasAttempt = connection?.phase == .connecting
+        let wait = warmth.countFailure(
+            isUnused: isUnused,
+            lived: wasAttempt ? nil : connection?.openedAt.elapsed(until: now),
+            isRefused: cause == .credential,
+            failures: &failures,
+            limits: limits,
+            now: now,
+            random: random
+        )
         waitCause = cause
-        connectsFrom = now + backoff.delay(failures: failures, random: random)
+        connectsFrom = now + wait
     }
 }

@@ -1,5 +1,5 @@
 /// The settings of a ``StreamPool``'s decisions.
-public struct StreamPoolLimits: Equatable, Sendable {
+public struct StreamPoolLimits: ConnectionLimits, Equatable, Sendable {
     /// Most connections that are open or being opened; 1 or more.
     public var connections: Int
     /// A connection gets one stream until a request on it was accepted: with a provider token [field].

@@ -5,16 +5,30 @@ import Testing
 
 /// When a connection is to be open though nothing is to be sent.
 @Suite struct WarmConnectionTests {
-    private static let backoff = Backoff(base: .seconds(1), cap: .seconds(60), floor: .milliseconds(100))
+    private static let limits = LaneLimits(
+        backoff: Backoff(base: .seconds(1), cap: .seconds(60), floor: .milliseconds(100)),
+        topicBackoff: Backoff(base: .seconds(30), cap: .seconds(300), floor: .seconds(10))
+    )
     private static let start = MonotonicTime(nanoseconds: 1_000_000_000)
 
+    /// Says the wish, and lets an attempt to connect fail.
     private func ended(
         _ warmth: inout WarmConnection,
         isFirst: Bool = false,
         now: MonotonicTime = WarmConnectionTests.start,
         random: UInt64 = .max
     ) {
-        warmth.ended(isFirst: isFirst, Self.backoff, now: now, random: random)
+        var failures = isFirst ? 0 : 1
+        warmth.want(now: now)
+        _ = warmth.countFailure(
+            isUnused: true,
+            lived: nil,
+            isRefused: false,
+            failures: &failures,
+            limits: Self.limits,
+            now: now,
+            random: random
+        )
     }
 
     @Test("The wish lapses soon after it was said last")
@@ -43,6 +57,33 @@ import Testing
             #expect(!warmth.isDue(now: early) && warmth.isWanted(now: early))
             warmth.want(now: due)
             #expect(warmth.isDue(now: due))
+        }
+    }
+
+    @Test(
+        "A failure counts for warmth alone if nothing was to be sent and the wish holds, else for notifications alone",
+        arguments: [false, true],
+        [false, true]
+    )
+    func counts(isUnused: Bool, isWanted: Bool) {
+        for isRefused in [false, true] {
+            var warmth = WarmConnection()
+            if isWanted { warmth.want(now: Self.start) }
+            let former = warmth
+            var failures = 3
+            let wait = warmth.countFailure(
+                isUnused: isUnused,
+                lived: nil,
+                isRefused: isRefused,
+                failures: &failures,
+                limits: Self.limits,
+                now: Self.start,
+                random: .max
+            )
+            let isForWarmth = isUnused && isWanted
+            #expect(failures == (isForWarmth ? 3 : 4) && (warmth != former) == isForWarmth)
+            let backoff = isRefused && !isForWarmth ? Self.limits.topicBackoff : Self.limits.backoff
+            #expect(wait == backoff.delay(failures: failures, random: .max))
         }
     }
 
@@ -77,7 +118,7 @@ import Testing
             }
         }
         for (former, next) in zip(attempts, attempts.dropFirst()) {
-            #expect(former + Self.backoff.floor <= next)
+            #expect(former + Self.limits.backoff.floor <= next)
         }
     }
 }
