@@ -47,13 +47,16 @@ extension RecordAdmission {
         return (intake.end(), work)
     }
 
+    /// Takes in a record that has entered its feed before. It needs no credit, and counts for neither quota nor pace.
     private func add(_ number: UInt32, _ message: KafkaMessageView, at index: Int, to feed: AppFeed) {
+        intake.countSeen(message)
         do throws(RecordRefusal) {
-            intake.countSeen(message)
             let request = try decode(message)
             let salt = feed.partition.salt
             let found = try directory.find(key: message.key, environment: request.environment, salt: salt)
-            guard let topic = found.account.topic else { preconditionFailure("its topic was found before") }
+            guard let topic = found.account.topic else {
+                throw RecordRefusal(reason: "bundle-without-certificate", detail: "no certificate for the bundle")
+            }
             intake.addRequest(
                 request,
                 AdmittedRecord(
@@ -66,7 +69,8 @@ extension RecordAdmission {
                 )
             )
         } catch {
-            preconditionFailure("it was decoded before: \(error)")
+            // It had all of this when it entered. Should that be gone, one record ends, and not the worker.
+            intake.refuse(number, of: feed, error)
         }
     }
 }

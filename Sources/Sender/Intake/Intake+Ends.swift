@@ -35,6 +35,13 @@ extension Intake {
         outcomes.deadLetter(record: record, of: feed, tokens: UInt32(tokens), refusal)
     }
 
+    /// Refuses a record as a whole that has entered its feed before.
+    func refuse(_ record: UInt32, of feed: AppFeed, _ refusal: RecordRefusal) {
+        guard let tokens = feed.ledger.frontier.tokens(of: record) else { return }
+        counters.undecodable += 1
+        outcomes.deadLetter(record: record, of: feed, tokens: UInt32(tokens), refusal)
+    }
+
     /// Only a look-up tells whether a request that is discarded counts for the numbers of its tokens: another one with
     /// its id may have arrived, and has the same marks.
     func mustAsk(_ request: SendRequestView, _ message: KafkaMessageView) -> Bool {

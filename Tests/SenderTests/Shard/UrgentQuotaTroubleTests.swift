@@ -178,6 +178,29 @@ struct UrgentQuotaTroubleTests {
         #expect(bench.shard.stages.intake.batchesMade == batches + 1)
     }
 
+    @Test("A record that comes back and cannot be used any more ends as a dead letter, under its number")
+    func refused() throws {
+        let bench = Self.bench(quota: 0)
+        defer { bench.shard.leave() }
+        bench.producer.refused = ["push.requests"]
+        try bench.bring((Bench.news, [1, 2]))
+        bench.wait(milliseconds: 100)
+        Self.report(Self.tooLarge, to: bench)
+        let admission = bench.shard.stages.admission
+        let returned = Array(admission.returned)
+        admission.returned.removeAll()
+        #expect(returned.count == 1)
+        for (record, feed) in returned {
+            admission.intake.refuse(record, of: feed, RecordRefusal(reason: "gone", detail: "its bundle is gone"))
+        }
+        bench.wait(milliseconds: 2000)
+        #expect(bench.producer.records(of: "push.dead-letters").map { $0.header("reason") } == ["gone"])
+        #expect(try bench.offsets(.deadLettered) == [0, 0])
+        #expect(Self.accepted(bench).isEmpty && bench.committed()?.offset == 1)
+        let counters = bench.shard.stages.counters
+        #expect(counters.records == 1 && counters.notifications == 2 && counters.undecodable == 1)
+    }
+
     @Test("After a refusal of push.requests one record at a time is tried, until one is taken")
     func oneAtATime() throws {
         let bench = Self.bench(quota: 0)
