@@ -66,9 +66,10 @@ package struct DeadLetter {
 
     /// Bytes of the value in a letter that is cut.
     package static let cutBytes = 256 << 10
-    /// Most bytes of the detail, which may quote the record; of the name of the encoding; and of the key if the value
-    /// is cut.
+    /// Most bytes of the detail, which may quote the record, and of the key if the value is cut.
     private static let detailBytes = 1024
+    /// Most bytes of the header that names the encoding, in moved records, too.
+    static let contentTypeBytes = 1024
     /// Most bytes of the positions of tokens in a letter that is cut.
     private static let tokenTextBytes = 64 << 10
     /// Most letters for one record and reason. The positions in the last one are cut if that is not enough.
@@ -114,7 +115,8 @@ package struct DeadLetter {
             if cut != nil { headers.append(("cut-from-tokens", Array("\(tokens.count)".utf8))) }
         }
         if let type = message.contentTypeHeader {
-            headers.append((RecordContentType.headerName, Array(type.prefix(min(Self.detailBytes, form.textBytes)))))
+            let bytes = min(Self.contentTypeBytes, form.textBytes)
+            headers.append((RecordContentType.headerName, Array(type.prefix(bytes))))
         }
         headers += message.traceHeaders.filter { $0.1.count <= form.textBytes }
         var value = message.value

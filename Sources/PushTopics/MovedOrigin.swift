@@ -12,9 +12,6 @@ package struct MovedOrigin: Equatable, Sendable {
     package let partition: Int32
     package let offset: Int64
 
-    /// Most bytes of the header that names the encoding, as in a dead letter.
-    private static let contentTypeBytes = 1024
-
     /// - Parameter topic: the Kafka topic of `message`.
     package init(movingFrom topic: String, _ message: KafkaMessageView) {
         self.topic = topic
@@ -51,7 +48,7 @@ package struct MovedOrigin: Equatable, Sendable {
     ) throws(KafkaError) {
         var headers = message.traceHeaders
         if let type = message.contentTypeHeader {
-            headers.append((RecordContentType.headerName, Array(type.prefix(Self.contentTypeBytes))))
+            headers.append((RecordContentType.headerName, Array(type.prefix(DeadLetter.contentTypeBytes))))
         }
         headers.append(header)
         try producer.produce(

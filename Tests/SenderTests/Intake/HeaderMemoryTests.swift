@@ -1,6 +1,7 @@
 import PipelineCore
 import PushSchemas
 import PushTopics
+import RequestLanes
 import Testing
 
 @testable import PipelineTestSupport
@@ -64,5 +65,21 @@ struct HeaderMemoryTests {
         bench.wait(milliseconds: 2000)
         let traces = bench.producer.records(of: "push.outcomes").map { $0.header(TraceContext.parent)?.utf8.count }
         #expect(traces == (bytes == 512 ? [512, 512] : [nil, nil]))
+    }
+
+    @Test("Of a long name of the encoding moved records and dead letters have the beginning", arguments: [1024, 1025])
+    func encoding(bytes: Int) throws {
+        let bench = Bench(in: .urgent) { $0.apps[Bench.news, default: .init()].urgentQuota = 0 }
+        defer { bench.shard.leave() }
+        bench.assign(0)
+        bench.headers = [(RecordContentType.headerName, Array(repeating: 0x61, count: bytes))]
+        try bench.bring((Bench.news, [1]))
+        // It has no tokens.
+        try bench.bring([(Bench.sport, PushSendRequest())])
+        bench.wait(milliseconds: 2000)
+        for topic in ["push.requests", "push.dead-letters"] {
+            let names = bench.producer.records(of: topic).map { $0.header(RecordContentType.headerName) ?? "" }
+            #expect(names.map(\.utf8.count) == [1024], "\(topic)")
+        }
     }
 }
