@@ -25,6 +25,23 @@ struct WarmTopicTests {
         }
     }
 
+    /// A shard in which something keeps the app from having a connection at first.
+    private func makeHindered(
+        over transport: EnvironmentSettings.Transport,
+        by hinder: (Bench) -> Void,
+        free: (Bench) -> Void
+    ) -> Bench {
+        let bench = makeBench(over: transport)
+        hinder(bench)
+        bench.assign(0)
+        bench.wait(milliseconds: 5000)
+        #expect(attempts(bench) == 0 && bench.shard.stages.gateway.all.isEmpty)
+        free(bench)
+        bench.wait(milliseconds: 2000)
+        #expect(attempts(bench) == 1 && openCount(bench) == 1)
+        return bench
+    }
+
     /// Attempts to connect, over either transport.
     private func attempts(_ bench: Bench) -> Int { bench.gateway.attempts.count + bench.service.attempts }
 
@@ -201,15 +218,13 @@ struct WarmTopicTests {
         arguments: [.binary, .http2] as [EnvironmentSettings.Transport]
     )
     func certificate(over transport: EnvironmentSettings.Transport) throws {
-        let bench = makeBench(over: transport)
+        let bench = makeHindered(over: transport) {
+            $0.gateway.missing = [Bench.news]
+        } free: {
+            #expect($0.shard.stages.group.directory.accounts.isEmpty)
+            $0.gateway.missing = []
+        }
         defer { bench.shard.leave() }
-        bench.gateway.missing = [Bench.news]
-        bench.assign(0)
-        bench.wait(milliseconds: 5000)
-        #expect(attempts(bench) == 0 && bench.shard.stages.group.directory.accounts.isEmpty)
-        bench.gateway.missing = []
-        bench.wait(milliseconds: 2000)
-        #expect(attempts(bench) == 1 && openCount(bench) == 1)
         bench.gateway.missing = [Bench.news]
         bench.wait(milliseconds: 1000)
         try end(bench)
@@ -225,15 +240,8 @@ struct WarmTopicTests {
         arguments: [.binary, .http2] as [EnvironmentSettings.Transport]
     )
     func paused(over transport: EnvironmentSettings.Transport) throws {
-        let bench = makeBench(over: transport)
+        let bench = makeHindered(over: transport, by: { $0.pull(.pause) }, free: { $0.pull() })
         defer { bench.shard.leave() }
-        bench.pull(.pause)
-        bench.assign(0)
-        bench.wait(milliseconds: 5000)
-        #expect(attempts(bench) == 0 && bench.shard.stages.gateway.all.isEmpty)
-        bench.pull()
-        bench.wait(milliseconds: 2000)
-        #expect(attempts(bench) == 1 && openCount(bench) == 1)
         bench.pull(.pause)
         bench.wait(milliseconds: 10_000)
         #expect(openCount(bench) == (transport == .binary ? 0 : 1))

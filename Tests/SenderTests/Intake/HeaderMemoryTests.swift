@@ -1,7 +1,6 @@
 import PipelineCore
 import PushSchemas
 import PushTopics
-import RequestLanes
 import Testing
 
 @testable import PipelineTestSupport
@@ -69,9 +68,8 @@ struct HeaderMemoryTests {
 
     @Test("Of a long name of the encoding moved records and dead letters have the beginning", arguments: [1024, 1025])
     func encoding(bytes: Int) throws {
-        let bench = Bench(in: .urgent) { $0.apps[Bench.news, default: .init()].urgentQuota = 0 }
+        let bench = Bench.urgent(quota: 0)
         defer { bench.shard.leave() }
-        bench.assign(0)
         bench.headers = [(RecordContentType.headerName, Array(repeating: 0x61, count: bytes))]
         try bench.bring((Bench.news, [1]))
         // It has no tokens.

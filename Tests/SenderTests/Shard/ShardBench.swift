@@ -128,6 +128,16 @@ final class ShardBench {
         shard.start()
     }
 
+    /// A shard of the urgent lane with partition 0, in which ``news`` has a quota.
+    static func urgent(quota: Int, _ change: (inout BelfryConfiguration) -> Void = { _ in }) -> ShardBench {
+        let bench = ShardBench(in: .urgent) {
+            $0.apps[news, default: .init()].urgentQuota = quota
+            change(&$0)
+        }
+        bench.assign(0)
+        return bench
+    }
+
     func place(_ partition: Int32) -> KafkaTopicPartition {
         KafkaTopicPartition(topic: requests, partition: partition)
     }

@@ -21,16 +21,6 @@ struct UrgentQuotaShardTests {
     private static let notAuthorized = KafkaError.ofProducer("TOPIC_AUTHORIZATION_FAILED", 29)
     private static let unknownTopic = KafkaError.ofProducer("UNKNOWN_TOPIC_OR_PART", 3)
 
-    /// A shard of the urgent lane, in which ``ShardBench/news`` has a quota.
-    private static func bench(quota: Int, _ change: (inout BelfryConfiguration) -> Void = { _ in }) -> Bench {
-        let bench = Bench(in: .urgent) {
-            $0.apps[Bench.news, default: .init()].urgentQuota = quota
-            change(&$0)
-        }
-        bench.assign(0)
-        return bench
-    }
-
     /// The places from which records were moved, in order.
     private static func moved(_ bench: Bench) -> [String?] {
         bench.producer.records(of: "push.requests").map { $0.header(header) }
@@ -46,7 +36,7 @@ struct UrgentQuotaShardTests {
 
     @Test("A record that does not fit into the quota is moved whole, the others stay, and no other app is touched")
     func moves() throws {
-        let bench = Self.bench(quota: 3)
+        let bench = Bench.urgent(quota: 3)
         defer { bench.shard.leave() }
         bench.headers = [
             ("traceparent", Array("00-1-2-01".utf8)), ("other", Array("x".utf8)),
@@ -69,7 +59,7 @@ struct UrgentQuotaShardTests {
 
     @Test("The quota of a minute comes back within a minute")
     func comesBack() throws {
-        let bench = Self.bench(quota: 2)
+        let bench = Bench.urgent(quota: 2)
         defer { bench.shard.leave() }
         try bench.bring((Bench.news, [1, 2]), (Bench.news, [3]))
         bench.wait(milliseconds: 31_000)
@@ -174,7 +164,7 @@ struct UrgentQuotaShardTests {
 
     @Test("A summary is left to the lane in which the tokens end")
     func summary() throws {
-        let bench = Self.bench(quota: 0)
+        let bench = Bench.urgent(quota: 0)
         defer { bench.shard.leave() }
         try bench.bring([
             (
@@ -193,7 +183,7 @@ struct UrgentQuotaShardTests {
 
     @Test("What an operator has discarded ends as aborted where it is")
     func discarded() throws {
-        let bench = Self.bench(quota: 0)
+        let bench = Bench.urgent(quota: 0)
         defer { bench.shard.leave() }
         bench.publishedAt = 1
         bench.pull(.discard(AppControl.Discard(publishedBefore: 2, ends: [0: 1])), in: .urgent)
@@ -207,7 +197,7 @@ struct UrgentQuotaShardTests {
 
     @Test("A record is done when the other lane has it; until then it is read and moved again")
     func acknowledged() throws {
-        let bench = Self.bench(quota: 1)
+        let bench = Bench.urgent(quota: 1)
         defer { bench.shard.leave() }
         bench.producer.refused = ["push.requests"]
         try bench.bring((Bench.news, [1]), (Bench.news, [2]))
@@ -229,7 +219,7 @@ struct UrgentQuotaShardTests {
 
     @Test("A broker that is away does not let the record be sent: it is moved when the broker is back")
     func away() throws {
-        let bench = Self.bench(quota: 0)
+        let bench = Bench.urgent(quota: 0)
         defer { bench.shard.leave() }
         let timedOut = KafkaError.timedOut
         bench.producer.objection = { $0.topic == "push.requests" ? timedOut : nil }
@@ -244,7 +234,7 @@ struct UrgentQuotaShardTests {
 
     @Test("A record that is refused for good is sent as urgent, and the log says why", arguments: [false, true])
     func unfit(isReported: Bool) throws {
-        let bench = Self.bench(quota: 1)
+        let bench = Bench.urgent(quota: 1)
         defer { bench.shard.leave() }
         let request = PushSendRequest.with {
             $0.requestID = "r"
@@ -281,7 +271,7 @@ struct UrgentQuotaShardTests {
     @Test("While the other Kafka topic is refused, nothing is lost or late, and it is tried once in a while")
     func barred() throws {
         for error in [Self.notAuthorized, Self.unknownTopic] {
-            let bench = Self.bench(quota: 0)
+            let bench = Bench.urgent(quota: 0)
             defer { bench.shard.leave() }
             var tries = 0
             bench.producer.objection = { record in
@@ -307,7 +297,7 @@ struct UrgentQuotaShardTests {
 
     @Test("A record of which a part is done stays: moved, all of it would be sent again")
     func begun() throws {
-        let bench = Self.bench(quota: 2)
+        let bench = Bench.urgent(quota: 2)
         defer { bench.shard.leave() }
         bench.gateway.unreachable = [Bench.news]
         try bench.bring([
@@ -335,7 +325,7 @@ struct UrgentQuotaShardTests {
 
     @Test("A record that is fed again and again while its app does not work counts once")
     func fedAnew() throws {
-        let bench = Self.bench(quota: 2)
+        let bench = Bench.urgent(quota: 2)
         defer { bench.shard.leave() }
         bench.gateway.answers[Bench.news] = { _ in .missingTopic }
         try bench.bring((Bench.news, [1]), (Bench.news, [2]))

@@ -18,16 +18,6 @@ struct UrgentQuotaTroubleTests {
     private static let tooLarge = KafkaError.ofProducer("MSG_SIZE_TOO_LARGE", 10)
     private static let notAuthorized = KafkaError.ofProducer("TOPIC_AUTHORIZATION_FAILED", 29)
 
-    /// A shard of the urgent lane, in which ``ShardBench/news`` has a quota.
-    private static func bench(quota: Int, _ change: (inout BelfryConfiguration) -> Void = { _ in }) -> Bench {
-        let bench = Bench(in: .urgent) {
-            $0.apps[Bench.news, default: .init()].urgentQuota = quota
-            change(&$0)
-        }
-        bench.assign(0)
-        return bench
-    }
-
     private static func copies(_ bench: Bench) -> [CollectingProducer.Record] {
         bench.producer.records(of: "push.requests")
     }
@@ -45,7 +35,7 @@ struct UrgentQuotaTroubleTests {
 
     /// A shard whose host was suspended, with a record to be moved.
     private static func suspended() throws -> Bench {
-        let bench = bench(quota: 0)
+        let bench = Bench.urgent(quota: 0)
         bench.wait(milliseconds: 1000)
         bench.group.answersCommits = false
         bench.suspended = .seconds(11)
@@ -85,7 +75,7 @@ struct UrgentQuotaTroubleTests {
     func stoppedInside() throws {
         var stops = 0
         for look in 1...100 {
-            let bench = Self.bench(quota: 0)
+            let bench = Bench.urgent(quota: 0)
             defer { bench.shard.leave() }
             bench.wait(milliseconds: 1000)
             bench.group.answersCommits = false
@@ -105,7 +95,7 @@ struct UrgentQuotaTroubleTests {
     @Test("While push.requests takes nothing, apps that have too much to be moved lag, each for itself; others go on")
     func stuck() throws {
         let mail = "com.example.mail"
-        let bench = Self.bench(quota: 0) { $0.apps[Bench.sport, default: .init()].urgentQuota = 0 }
+        let bench = Bench.urgent(quota: 0) { $0.apps[Bench.sport, default: .init()].urgentQuota = 0 }
         defer { bench.shard.leave() }
         bench.producer.refused = ["push.requests"]
         let most = ShardLimits.moves / 2
@@ -147,7 +137,7 @@ struct UrgentQuotaTroubleTests {
 
     @Test("A discard reaches records that wait to be moved")
     func discarded() throws {
-        let bench = Self.bench(quota: 0)
+        let bench = Bench.urgent(quota: 0)
         defer { bench.shard.leave() }
         bench.publishedAt = 1
         bench.producer.room = 0
@@ -165,7 +155,7 @@ struct UrgentQuotaTroubleTests {
 
     @Test("Records that come back together go on in one batch")
     func together() throws {
-        let bench = Self.bench(quota: 0)
+        let bench = Bench.urgent(quota: 0)
         defer { bench.shard.leave() }
         bench.producer.refused = ["push.requests"]
         try bench.bring((Bench.news, [1]), (Bench.news, [2]), (Bench.sport, [9]), (Bench.news, [3]), (Bench.news, [4]))
@@ -180,7 +170,7 @@ struct UrgentQuotaTroubleTests {
 
     @Test("A record that comes back and cannot be used any more ends as a dead letter, under its number")
     func refused() throws {
-        let bench = Self.bench(quota: 0)
+        let bench = Bench.urgent(quota: 0)
         defer { bench.shard.leave() }
         bench.producer.refused = ["push.requests"]
         try bench.bring((Bench.news, [1, 2]))
@@ -203,7 +193,7 @@ struct UrgentQuotaTroubleTests {
 
     @Test("After a refusal of push.requests one record at a time is tried, until one is taken")
     func oneAtATime() throws {
-        let bench = Self.bench(quota: 0)
+        let bench = Bench.urgent(quota: 0)
         defer { bench.shard.leave() }
         bench.producer.refused = ["push.requests"]
         try bench.bring((Bench.news, [1]), (Bench.news, [2]))
@@ -224,7 +214,7 @@ struct UrgentQuotaTroubleTests {
 
     @Test("Records that wait to be moved are not tried when push.requests is refused")
     func waiting() throws {
-        let bench = Self.bench(quota: 0)
+        let bench = Bench.urgent(quota: 0)
         defer { bench.shard.leave() }
         bench.producer.room = 0
         try bench.bring((Bench.news, [1]), (Bench.news, [2]), (Bench.news, [3]))
@@ -243,7 +233,7 @@ struct UrgentQuotaTroubleTests {
 
     @Test("After a record was too large others of its size are tried once in a while, and smaller ones are moved")
     func sizes() throws {
-        let bench = Self.bench(quota: 0)
+        let bench = Bench.urgent(quota: 0)
         defer { bench.shard.leave() }
         var tries = 0
         bench.producer.objection = { record in
@@ -274,7 +264,7 @@ struct UrgentQuotaTroubleTests {
 
     @Test("Records that are fed anew give back what they counted: nothing for one that could not be moved")
     func fedAnew() throws {
-        let bench = Self.bench(quota: 50)
+        let bench = Bench.urgent(quota: 50)
         defer { bench.shard.leave() }
         bench.gateway.unreachable = [Bench.news]
         bench.producer.objection = { $0.topic == "push.requests" ? Self.tooLarge : nil }
