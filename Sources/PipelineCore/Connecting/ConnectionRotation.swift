@@ -29,7 +29,8 @@ public struct ConnectionRotation: Equatable, Sendable {
     public let edition: UInt64
     /// The time for replacing it; nil: never.
     public private(set) var due: MonotonicTime?
-    private var latest: UInt64
+    /// The edition of the credential with which new connections are opened.
+    private(set) var latest: UInt64
 
     /// - Parameters:
     ///   - maxAge: the greatest age; nil: any. The time is up to a quarter earlier, so that connections opened together

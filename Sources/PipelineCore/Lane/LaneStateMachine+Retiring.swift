@@ -98,10 +98,9 @@ extension LaneStateMachine {
     /// - Parameter random: 64 random bits.
     mutating func noteEdition(_ edition: UInt64, now: MonotonicTime, random: @autoclosure () -> UInt64) {
         guard phase == .open else { return }
-        let due = rotation.due
+        // The failures were those of another credential, be the next successor due earlier now or not.
+        if rotation.latest != edition { successorFailures = 0 }
         rotation.noteEdition(edition, now: now, random: random())
-        // The failures were those of another credential.
-        if rotation.due != due { successorFailures = 0 }
     }
 
     /// A successor is to be opened: the connection is old, or has a former credential, and none is there.

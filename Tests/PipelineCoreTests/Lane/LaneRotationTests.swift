@@ -109,6 +109,21 @@ import Testing
         #expect(probe.wantsSuccessor)
     }
 
+    @Test("Failures of a former certificate do not count either when a newer one comes while the next successor is due")
+    func newerWhileDue() {
+        let probe = makeProbe()
+        note(2, probe)
+        for _ in 0..<3 { probe.lane.successorFailed(now: probe.now, random: .max) }
+        probe.now = probe.now + .seconds(4)
+        #expect(probe.wantsSuccessor)
+        note(3, probe, random: .max)
+        #expect(probe.wantsSuccessor, "its time does not move")
+        probe.lane.successorFailed(now: probe.now, random: .max)
+        #expect(!probe.wantsSuccessor)
+        probe.now = probe.now + .seconds(1)
+        #expect(probe.wantsSuccessor)
+    }
+
     @Test("A lane whose connection has ended goes on over a successor that is ready, unless a wait is due")
     func adopts() {
         for (isReady, end, isAdopted) in [
