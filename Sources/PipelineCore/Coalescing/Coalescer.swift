@@ -139,8 +139,8 @@ public struct Coalescer: Sendable {
 
     /// The longest wait of a group for a backlog.
     public let patience: Duration
-    private var groups: [UInt64: Group] = [:]
-    private var open: [Subject: UInt64] = [:]
+    private var groups = PartedDictionary<UInt64, Group>()
+    private var open = PartedDictionary<Subject, UInt64>()
     private var nextGroup: UInt64 = 0
     private var queues: [Gate: Queue<UInt64>] = [:]
     /// The gates at which groups wait, the one that was waited for first before the others.
@@ -311,10 +311,11 @@ public struct Coalescer: Sendable {
     @discardableResult
     private mutating func remove(_ number: UInt64) -> Group? {
         guard let group = groups.removeValue(forKey: number) else { return nil }
-        open[group.subject] = nil
+        open.removeValue(forKey: group.subject)
         if groups.isEmpty {
             forgetWaits()
-            if groups.capacity > Self.keptCapacity { (groups, open) = ([:], [:]) }
+            groups.shrinkIfEmpty(to: Self.keptCapacity)
+            open.shrinkIfEmpty(to: Self.keptCapacity)
         }
         return group
     }

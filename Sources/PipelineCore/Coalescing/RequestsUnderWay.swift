@@ -18,11 +18,7 @@ public struct RequestsUnderWay {
         var fingerprint: RequestFingerprint
     }
 
-    private var entries: [Request: Entry] = [:]
-    /// The number of entries that triggers the removal of expired ones.
-    private var sweepCount = RequestsUnderWay.leastSweep
-
-    private static let leastSweep = 1024
+    private var entries = PartedDictionary<Request, Entry>()
 
     public init() {}
 
@@ -46,11 +42,8 @@ public struct RequestsUnderWay {
     ) -> Bool {
         let request = Request(topic: topic, fingerprint: fingerprint)
         if let entry = entries[request], batch <= entry.through || !isDone(entry.reference) { return false }
+        entries.makeRoom(for: request) { oldest <= $0.through || !isDone($0.reference) }
         entries[request] = Entry(reference: reference, through: 0)
-        if entries.count >= sweepCount {
-            entries = entries.filter { oldest <= $0.value.through || !isDone($0.value.reference) }
-            sweepCount = max(Self.leastSweep, entries.count * 2)
-        }
         return true
     }
 

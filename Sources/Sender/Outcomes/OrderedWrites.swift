@@ -1,4 +1,5 @@
 import NIOCore
+import PipelineCore
 
 /// Writes to a store: those of one key are made one after the other, those of different keys at once, up to a limit.
 /// Pure.
@@ -29,16 +30,16 @@ struct OrderedWrites<Key: Hashable, Write> {
 
         func append(_ turn: Turn) { behind.append(turn) }
 
-        /// Moves on to the next turn; nil: there is none.
-        func advance() -> Turn? {
-            guard start < behind.count else { return nil }
+        /// Moves on to the next turn; false: there is none.
+        func advance() -> Bool {
+            guard start < behind.count else { return false }
             present = behind[start]
             start += 1
             if start * 2 >= behind.count {
                 behind.removeFirst(start)
                 start = 0
             }
-            return present
+            return true
         }
     }
 
@@ -46,9 +47,9 @@ struct OrderedWrites<Key: Hashable, Write> {
     private let most: Int
     /// Turns that have come and not ended.
     private var open = 0
-    /// Turns that come as others end: nothing of their keys is before them.
-    private var ready = CircularBuffer<Turn>()
-    private var lines: [Key: Line] = [:]
+    /// Lines whose present turn comes as others end.
+    private var ready = CircularBuffer<Line>()
+    private var lines = PartedDictionary<Key, Line>()
     /// Turns whose write is to be made again, in the order of failing.
     private var failed: [Turn] = []
     private var lastNumber: UInt64 = 0
@@ -66,17 +67,18 @@ struct OrderedWrites<Key: Hashable, Write> {
     mutating func add(_ write: Write, of key: Key) -> Turn? {
         lastNumber += 1
         let turn = Turn(key: key, write: write, number: lastNumber)
-        guard let index = lines.index(forKey: key) else {
-            lines[key] = Line(turn)
-            guard open < most else {
-                ready.append(turn)
-                return nil
-            }
-            open += 1
-            return turn
+        if let line = lines[key] {
+            line.append(turn)
+            return nil
         }
-        lines.values[index].append(turn)
-        return nil
+        let line = Line(turn)
+        lines[key] = line
+        guard open < most else {
+            ready.append(line)
+            return nil
+        }
+        open += 1
+        return turn
     }
 
     /// The turn, which has come, has not ended and was not taken.
@@ -86,15 +88,11 @@ struct OrderedWrites<Key: Hashable, Write> {
     ///
     /// - Returns: the turn that comes now; of its key, unless others wait for the limit.
     mutating func end(_ turn: Turn) -> Turn? {
-        guard let index = lines.index(forKey: turn.key), lines.values[index].present.number == turn.number else {
+        guard let line = lines[turn.key], line.present.number == turn.number else {
             preconditionFailure("a turn ends once")
         }
-        if let next = lines.values[index].advance() {
-            ready.append(next)
-        } else {
-            lines.remove(at: index)
-        }
-        if let next = ready.popFirst() { return next }
+        if line.advance() { ready.append(line) } else { lines.removeValue(forKey: turn.key) }
+        if let next = ready.popFirst() { return next.present }
         open -= 1
         return nil
     }
@@ -116,7 +114,7 @@ struct OrderedWrites<Key: Hashable, Write> {
     /// Takes all writes, in the order of adding. No turn is open then.
     mutating func takeAll() -> [Write] {
         defer {
-            lines = [:]
+            lines = PartedDictionary()
             failed = []
             ready.removeAll()
             open = 0

@@ -43,7 +43,7 @@ final class Coalescing {
     private var machine = Coalescer(patience: ShardLimits.backlogPatience)
     private var waiting = WaitingRequests()
     /// Requests that are sent as soon as Redis allows it.
-    private var asked: [Coalescer.Subject: UInt64] = [:]
+    private var asked = PartedDictionary<Coalescer.Subject, UInt64>()
     private let availability: RedisAvailability
     /// By the ticket of the request that asks.
     private let questions: RedisWrites<UInt64, Question>
@@ -92,7 +92,7 @@ final class Coalescing {
 
     private func letLeave() {
         guard waiting.areLeaving else { return }
-        let tickets = waiting.takeLeaving(ShardLimits.dueAtOnce)
+        let tickets = waiting.nextLeaving(ShardLimits.dueAtOnce)
         machine.forget(tickets.compactMap { ticket in takeRequest(ticket).map { (ticket, $0.subject) } })
     }
 
@@ -264,7 +264,7 @@ final class Coalescing {
 
     private func takeRequest(_ ticket: UInt64) -> WaitingRequest? {
         guard let request = waiting.takeRequest(ticket) else { return nil }
-        if asked[request.subject] == ticket { asked[request.subject] = nil }
+        if asked[request.subject] == ticket { asked.removeValue(forKey: request.subject) }
         return request
     }
 
@@ -372,7 +372,7 @@ final class Coalescing {
                 self.end([ticket], .superseded)
             } else {
                 // Another shard has sent in this window, or clocks differ.
-                if let subject = waiting[ticket]?.subject { asked[subject] = nil }
+                if let subject = waiting[ticket]?.subject { asked.removeValue(forKey: subject) }
                 waitOn(ticket, .ends(end))
             }
         }

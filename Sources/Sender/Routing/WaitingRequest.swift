@@ -30,19 +30,25 @@ struct WaitingRequest {
 
 /// Requests of a shard that wait to be coalesced, by ticket.
 struct WaitingRequests {
-    /// Keeps a request in one place: a table of the requests themselves would move them all as it grows.
+    /// A request in one place, because a table of the requests themselves would move them as it grows; and its place in
+    /// the list of its feed's, so that what leaves with a feed is found without a look at the others.
     private final class Kept {
         let request: WaitingRequest
+        /// Tickets of the feed's requests that came before and after it.
+        var before: UInt64?
+        var after: UInt64?
 
-        init(_ request: WaitingRequest) { self.request = request }
+        init(_ request: WaitingRequest, after before: UInt64?) {
+            self.request = request
+            self.before = before
+        }
     }
 
-    private var waiting: [UInt64: Kept] = [:]
-    /// Tickets of each feed: what leaves with it is found without a look at the others.
-    private var byFeed: [UInt32: Set<UInt64>] = [:]
-    /// Feeds whose requests have no outcome here any more, and the tickets of those.
+    private var waiting = PartedDictionary<UInt64, Kept>()
+    /// The last ticket of each feed that has requests.
+    private var lastOfFeed: [UInt32: UInt64] = [:]
+    /// Feeds whose requests have no outcome here any more, though some still wait.
     private var leavingFeeds: Set<UInt32> = []
-    private var leaving: [UInt64] = []
     private var tickets: UInt64 = 0
     /// Room for requests that is kept while none waits.
     private static let keptCapacity = 2048
@@ -66,27 +72,32 @@ struct WaitingRequests {
     }
 
     mutating func keep(_ ticket: UInt64, _ request: WaitingRequest) {
-        waiting[ticket] = Kept(request)
-        byFeed[request.reference.assignment, default: []].insert(ticket)
+        let feed = request.reference.assignment
+        let last = lastOfFeed[feed]
+        waiting[ticket] = Kept(request, after: last)
+        if let last { waiting[last]?.after = ticket }
+        lastOfFeed[feed] = ticket
         arrivals.append((ticket, request.batch))
     }
 
     /// Removes a request that no longer waits.
     mutating func takeRequest(_ ticket: UInt64) -> WaitingRequest? {
         defer { skipArrivals() }
-        guard let request = waiting.removeValue(forKey: ticket)?.request else { return nil }
-        let feed = request.reference.assignment
-        byFeed[feed]?.remove(ticket)
-        if byFeed[feed]?.isEmpty ?? false { byFeed[feed] = nil }
-        return request
+        guard let kept = waiting.removeValue(forKey: ticket) else { return nil }
+        if let before = kept.before { waiting[before]?.after = kept.after }
+        if let after = kept.after {
+            waiting[after]?.before = kept.before
+        } else {
+            lastOfFeed[kept.request.reference.assignment] = kept.before
+        }
+        return kept.request
     }
 
     // MARK: Leaving
 
     /// The requests of a feed leave, though they wait until they are taken.
     mutating func leave(_ feed: UInt32) {
-        guard let tickets = byFeed[feed], leavingFeeds.insert(feed).inserted else { return }
-        leaving += tickets
+        if lastOfFeed[feed] != nil { leavingFeeds.insert(feed) }
     }
 
     var areLeaving: Bool { !leavingFeeds.isEmpty }
@@ -95,22 +106,27 @@ struct WaitingRequests {
         !leavingFeeds.isEmpty && leavingFeeds.contains(request.reference.assignment)
     }
 
-    /// Takes tickets of requests that leave, in no order; some may not wait any more.
-    mutating func takeLeaving(_ most: Int) -> [UInt64] {
-        defer {
-            leaving.removeLast(min(most, leaving.count))
-            if leaving.isEmpty { leavingFeeds = [] }
+    /// Tickets of requests that leave, which the caller takes; the latest of a feed first.
+    mutating func nextLeaving(_ most: Int) -> [UInt64] {
+        var leaving: [UInt64] = []
+        while leaving.count < most, let feed = leavingFeeds.min() {
+            var next = lastOfFeed[feed]
+            while leaving.count < most, let ticket = next {
+                leaving.append(ticket)
+                next = waiting[ticket]?.before
+            }
+            if next == nil { leavingFeeds.remove(feed) }
         }
-        return leaving.suffix(most)
+        return leaving
     }
 
     private mutating func skipArrivals() {
         while firstArrival < arrivals.count, waiting[arrivals[firstArrival].ticket] == nil { firstArrival += 1 }
         if firstArrival == arrivals.count {
-            arrivals.removeAll(keepingCapacity: true)
-            firstArrival = 0
             // As many came since as it would take to grow again.
-            if waiting.capacity > Self.keptCapacity { (waiting, arrivals) = ([:], []) }
+            arrivals.removeAll(keepingCapacity: arrivals.capacity <= Self.keptCapacity)
+            firstArrival = 0
+            waiting.shrinkIfEmpty(to: Self.keptCapacity)
         } else if firstArrival > 1024, firstArrival * 2 > arrivals.count {
             arrivals.removeFirst(firstArrival)
             firstArrival = 0

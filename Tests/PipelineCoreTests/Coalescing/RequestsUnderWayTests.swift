@@ -56,7 +56,7 @@ import Testing
                     UInt64($0.record) + 500 < number
                 }
             )
-            #expect(requests.count <= 2048)
+            #expect(requests.count <= 4096)
         }
         #expect(!requests.takes(fingerprint(99_600), reference(0), batch: 10_001) { $0.record + 500 < 100_000 })
     }
