@@ -386,7 +386,7 @@ extension WorkerShard {
             if case .connected = state { redisConnected() }
         }
         do throws(KafkaError) {
-            try consumer.start(on: eventLoop) { [unowned self] in turn() }
+            try consumer.start(on: eventLoop) { [unowned self] in turnUnlessDue() }
             try producer.start(on: eventLoop) { [unowned producer] in producer.poll() }
         } catch {
             leave()

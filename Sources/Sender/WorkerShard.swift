@@ -186,8 +186,13 @@ package final class WorkerShard {
         isWoken = true
         eventLoop.assumeIsolated().execute {
             self.isWoken = false
-            self.turn()
+            self.turnUnlessDue()
         }
+    }
+
+    /// A turn, unless one is due. The event loop does not look at its sockets between that one and others that come.
+    func turnUnlessDue() {
+        if !isTurnDue { turn() }
     }
 
     /// Takes ready records from Kafka and moves every stage on. Called when a client has something, and when a stage
@@ -304,7 +309,7 @@ package final class WorkerShard {
             stages.retry(now: now)
         }
         if case .running = state { applyBackpressure(now: now) }
-        turn()
+        turnUnlessDue()
     }
 
     private func handle(_ event: Gateway.Event) {

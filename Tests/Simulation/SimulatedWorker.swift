@@ -79,7 +79,7 @@ final class SimulatedWorker {
         self.shard = shard
         consumer.onAssigned = { [unowned shard] in shard.assign($0) }
         consumer.onRevoked = { [unowned shard] in shard.revoke($0, lost: $1) }
-        consumer.onReadable = { [unowned shard] in shard.turn() }
+        consumer.onReadable = { [unowned shard] in shard.turnUnlessDue() }
         producer.onDelivery = { [unowned shard] in shard.delivered($0, error: $2) }
         shard.onFailure = { [unowned self] _ in
             loop.deliver(after: 0) { [self] in world.failed(process) }

@@ -20,7 +20,7 @@ enum ShardLimits {
     /// The work of finding out which tokens share a payload, for each token with values of its own, in notifications.
     static let workOfChoice = 4
     /// The work of a notification with a coalescing key, and with a request id, beyond that of another one.
-    static let workOfCoalescing = 32
+    static let workOfCoalescing = 64
     static let workOfRequestID = 2
     /// Most groups of coalesced requests that end in one turn.
     static let dueAtOnce = 512

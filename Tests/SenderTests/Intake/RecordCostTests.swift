@@ -64,6 +64,21 @@ struct RecordCostTests {
         #expect(bench.committed()?.offset == 2 && bench.committed()?.metadata == "3;")
     }
 
+    @Test("Clients that have something while a turn is due wait for it: several turns would hold up the sockets")
+    func turnThatIsDue() throws {
+        let bench = Bench { $0.outcomes = .none }
+        defer { bench.shard.leave() }
+        bench.assign(0)
+        try bench.bring([(Bench.news, Self.request)])
+        bench.shard.turnUnlessDue()
+        let sent = bench.shard.stages.gateway.sent
+        #expect((1..<Self.count).contains(sent))
+        for _ in 0..<10 { bench.shard.turnUnlessDue() }
+        #expect(bench.shard.stages.gateway.sent == sent)
+        bench.wait(milliseconds: 1)
+        #expect(bench.shard.stages.gateway.sent > sent)
+    }
+
     @Test("Finding out which tokens share a payload is work of the turn, as is making the payloads")
     func ownValues() throws {
         let bench = Bench { $0.outcomes = .none }
