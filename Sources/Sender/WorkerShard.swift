@@ -242,9 +242,9 @@ package final class WorkerShard {
     private func turnSoon() {
         guard !isTurnDue else { return }
         isTurnDue = true
-        eventLoop.assumeIsolated().scheduleTask(in: .socketTurn) {
-            self.isTurnDue = false
-            self.turn()
+        clients.consumer.nextRound { [weak self] in
+            self?.isTurnDue = false
+            self?.turn()
         }
     }
 

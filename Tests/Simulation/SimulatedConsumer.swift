@@ -370,6 +370,12 @@ final class SimulatedConsumer: GroupConsumer {
         wake()
     }
 
+    func nextRound(_ body: @escaping () -> Void) {
+        loop.assumeIsolated().scheduleTask(in: .socketTurn) { [self] in
+            if !isGone { body() }
+        }
+    }
+
     /// Leaves the group; a static member's place is kept for it.
     func close(timeoutMilliseconds: Int32) -> Bool {
         guard !isGone else { return true }

@@ -68,6 +68,12 @@ extension KafkaConsumer {
         keepAlive = eventLoop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { _ in bound.value() }
     }
 
+    /// Calls `body` once in the next round of the event loop, with the sockets that are ready by then.
+    ///
+    /// A task is no way to leave sockets their turn: NIO's event loop runs tasks until none is due before it looks at
+    /// its sockets again. Called on the event loop, after ``start(on:onReadable:)``. Nothing is called after closing.
+    public func nextRound(_ body: @escaping () -> Void) { wakeUp?.nextRound(body) }
+
     private func makeWakeUp(
         on eventLoop: any EventLoop,
         _ queue: OpaquePointer,

@@ -15,6 +15,8 @@ final class QueueWakeUp {
     private var queue: OpaquePointer?
     private var channel: (any Channel)?
     private var onWakeUp: (() -> Void)?
+    /// Called before the handler at the next signal.
+    private var awaiting: [() -> Void] = []
 
     /// - Parameters:
     ///   - onFailure: the event loop cannot watch the descriptor.
@@ -34,7 +36,7 @@ final class QueueWakeUp {
         self.onWakeUp = onWakeUp
         watch(queue)
         open(on: eventLoop, onFailure: onFailure)
-        eventLoop.assumeIsolated().execute { [weak self] in self?.onWakeUp?() }
+        eventLoop.assumeIsolated().execute { [weak self] in self?.wakeUp() }
     }
 
     deinit { precondition(queue == nil, "a wake-up is stopped before it is let go") }
@@ -47,6 +49,23 @@ final class QueueWakeUp {
         rd_kafka_queue_io_event_enable(next, descriptor, &one, MemoryLayout<UInt64>.size)
     }
 
+    /// Calls `body` once in the next round of the event loop, before the handler.
+    func nextRound(_ body: @escaping () -> Void) {
+        guard queue != nil else { return }
+        awaiting.append(body)
+        guard awaiting.count == 1 else { return }
+        var one: UInt64 = 1
+        // Full is as good: the signal is there.
+        _ = write(descriptor, &one, MemoryLayout<UInt64>.size)
+    }
+
+    private func wakeUp() {
+        let due = awaiting
+        awaiting = []
+        for body in due { body() }
+        onWakeUp?()
+    }
+
     /// No handler is called after this. Idempotent.
     func stop() {
         guard let queue else { return }
@@ -54,12 +73,13 @@ final class QueueWakeUp {
         rd_kafka_queue_io_event_enable(queue, -1, nil, 0)
         self.queue = nil
         onWakeUp = nil
+        awaiting = []
         channel?.close(promise: nil)
         channel = nil
     }
 
     private func open(on eventLoop: any EventLoop, onFailure: @escaping (any Error) -> Void) {
-        let handler = NIOLoopBound(WakeUpHandler { [weak self] in self?.onWakeUp?() }, eventLoop: eventLoop)
+        let handler = NIOLoopBound(WakeUpHandler { [weak self] in self?.wakeUp() }, eventLoop: eventLoop)
         NIOPipeBootstrap(group: eventLoop)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(handler.value) }

@@ -23,6 +23,7 @@ package protocol GroupConsumer: AnyObject {
         timeoutMilliseconds: Int32,
         completion: @escaping (Result<[KafkaWatermarks], KafkaError>) -> Void
     )
+    func nextRound(_ body: @escaping () -> Void)
     func cachedWatermarks(_ place: KafkaTopicPartition) -> KafkaWatermarks?
     @discardableResult
     func close(timeoutMilliseconds: Int32) -> Bool

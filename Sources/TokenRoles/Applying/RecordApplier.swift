@@ -188,15 +188,14 @@ final class RecordApplier {
         if isReadyToTake() { takeNext() } else { serveGroup() }
     }
 
-    /// Schedules another turn after sockets and Redis got theirs. Not with `execute`: an event loop of NIO runs tasks
-    /// until none is due before it looks at its sockets again.
+    /// Asks for another turn after sockets and Redis got theirs.
     ///
     /// A turn that is due already serves all who ask. A turn that takes a batch asks for the next one, and so does the
     /// end of the batch: turns would double.
     private func turnSoon() {
         guard !isTurnDue else { return }
         isTurnDue = true
-        eventLoop.assumeIsolated().scheduleTask(in: .socketTurn) { [weak self] in
+        clients.consumer.nextRound { [weak self] in
             guard let self else { return }
             isTurnDue = false
             turn()

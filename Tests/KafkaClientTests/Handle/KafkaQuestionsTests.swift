@@ -213,6 +213,38 @@ struct KafkaQuestionsTests {
         }
     }
 
+    @Test("What is asked for the next round comes after the sockets that are ready, however long rounds take")
+    func nextRound() async throws {
+        let broker = UncheckedBroker(broker: try TestBroker(.embedded))
+        defer { broker.broker.close() }
+        try await onLoop { eventLoop in
+            let consumer = try broker.broker.consumer()
+            try consumer.start(on: eventLoop) { [unowned consumer] in while consumer.consumeBatch(max: 9) != nil {} }
+            let other = try broker.broker.consumer()
+            let done = eventLoop.makePromise(of: Void.self)
+            var rounds: [Int] = []
+            func goOn(_ round: Int) {
+                consumer.nextRound {
+                    rounds.append(round)
+                    // Longer than tasks that are due soon wait.
+                    let end = ContinuousClock.now + .milliseconds(1)
+                    while ContinuousClock.now < end {}
+                    if round < 1000 { goOn(round + 1) }
+                }
+            }
+            goOn(0)
+            // Its first call is a task, and the next one comes through a descriptor, as soon as that is watched.
+            try other.start(on: eventLoop) {}
+            other.nextRound { done.succeed() }
+            return done.futureResult.assumeIsolated().map {
+                #expect(rounds == Array(0..<rounds.count) && rounds.count < 100)
+                consumer.nextRound { Issue.record("it is closed") }
+                consumer.close()
+                other.close()
+            }.nonisolated()
+        }
+    }
+
     @Test("A consumer closes while it waits for a broker that is away: every question is answered once, with an error")
     func closesMeanwhile() async throws {
         let broker = UncheckedBroker(broker: try TestBroker(.embedded))

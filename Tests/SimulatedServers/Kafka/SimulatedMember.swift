@@ -270,6 +270,12 @@ final class SimulatedMember: GroupConsumer {
         cachedEnd.map { KafkaWatermarks(low: start, high: $0) }
     }
 
+    func nextRound(_ body: @escaping () -> Void) {
+        eventLoop.assumeIsolated().scheduleTask(in: .socketTurn) { [self] in
+            if !isClosed { body() }
+        }
+    }
+
     func close(timeoutMilliseconds: Int32) -> Bool {
         isClosed = true
         return true
