@@ -11,8 +11,8 @@ extension WorkerMetrics {
         ),
         .gauge(
             "belfry_topic_pace_notifications",
-            "Most notifications of the app in a second, of all workers together; 0: no limit.",
-            highest: .eachTopic(.count { Int($0.control.notificationsPerSecond ?? 0) })
+            "Most notifications of the app in a second, of all workers together, per lane; 0: no limit.",
+            highest: .eachTopicInLane(.count { Int($0.control.notificationsPerSecond ?? 0) })
         ),
         .gauge(
             "belfry_levers",

@@ -189,6 +189,27 @@ import Testing
         )
     }
 
+    @Test("A pace is told of the lanes in which it holds: urgent has none that was not set for it")
+    func pacedLanes() {
+        var controls = AppControls()
+        let name = AppControls.Name(environment: "sandbox", bundleID: "com.example.news")
+        func paces() -> [String] {
+            let shards = RequestLane.allCases.map { lane in
+                var shard = report()
+                shard.topics[0].lane = lane
+                shard.topics[0].levers = controls.controlsByLane(of: name)
+                return shard
+            }
+            let start = "belfry_topic_pace_notifications{app=\"com.example.news\",environment=\"sandbox\",lane="
+            return lines(shards).filter { $0.hasPrefix(start) }.map { String($0.dropFirst(start.count)) }
+        }
+        #expect(paces() == ["\"urgent\"} 0", "\"normal\"} 0", "\"bulk\"} 0"])
+        controls.set(.pace, of: name, .pace(notificationsPerSecond: 50))
+        #expect(paces() == ["\"urgent\"} 0", "\"normal\"} 50", "\"bulk\"} 50"])
+        controls.set(.pace, of: name, in: .urgent, .pace(notificationsPerSecond: 7))
+        #expect(paces() == ["\"urgent\"} 7", "\"normal\"} 50", "\"bulk\"} 50"])
+    }
+
     @Test("A broker that keeps records for ever, or does not say for how long, gives no retention")
     func retentionSetting() {
         #expect(LogCheck.retention(["retention.ms": "604800000"]) == .seconds(604_800))
