@@ -32,8 +32,11 @@ public final class LocalPipeline {
         public var gateway: String?
         /// Outcomes that are published: all, failures or none.
         public var outcomes = "all"
-        /// More lines for the configuration, at its top level. Over HTTP/2 there is a section `topics` already.
+        /// More lines for the configuration, at its top level. Over HTTP/2, and with ``apps``, it has a section `apps`
+        /// already.
         public var configuration = ""
+        /// Keys of single apps, by bundle ID, as they stand within the braces of its section: `urgent-quota: 60`.
+        public var apps: [String: String] = [:]
         /// More arguments for the sandbox.
         public var sandboxArguments: [String] = []
         /// Of each worker.

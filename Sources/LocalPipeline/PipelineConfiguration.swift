@@ -27,7 +27,7 @@ struct PipelineConfiguration {
         harvester: {interval: 1s, lease: 5s}
         outcomes: \(options.outcomes)
         \(options.configuration)
-        \(keys)
+        \((keys + apps).joined(separator: "\n"))
 
         """
     }
@@ -49,14 +49,23 @@ struct PipelineConfiguration {
         }
     }
 
-    /// The provider key, and the topics that use it though they have a certificate.
-    private var keys: String {
-        let topics = options.transport.topicsWithKey(of: options.topics)
-        guard !topics.isEmpty else { return "" }
-        let team = PipelineTransport.team
-        return """
-            keys: {directory: pki/keys, team: \(team)}
-            apps: {\(topics.map { "\($0): {team: \(team)}" }.joined(separator: ", "))}
-            """
+    /// The topics that use the provider key though they have a certificate.
+    private var topicsWithKey: [String] { options.transport.topicsWithKey(of: options.topics) }
+
+    /// The line of the provider key, if a topic uses it.
+    private var keys: [String] {
+        topicsWithKey.isEmpty ? [] : ["keys: {directory: pki/keys, team: \(PipelineTransport.team)}"]
+    }
+
+    /// The line of what is said of single topics, if something is.
+    private var apps: [String] {
+        let topicsWithKey = topicsWithKey
+        let sections: [String] = options.topics.compactMap { topic in
+            var keys: [String] = []
+            if topicsWithKey.contains(topic) { keys.append("team: \(PipelineTransport.team)") }
+            if let more = options.apps[topic] { keys.append(more) }
+            return keys.isEmpty ? nil : "\(topic): {\(keys.joined(separator: ", "))}"
+        }
+        return sections.isEmpty ? [] : ["apps: {\(sections.joined(separator: ", "))}"]
     }
 }

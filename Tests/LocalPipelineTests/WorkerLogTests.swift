@@ -50,7 +50,7 @@ struct WorkerLogTests {
 
 @Suite("The configuration file of a local pipeline")
 struct PipelineConfigurationTests {
-    private func section(_ change: (inout LocalPipeline.Options) -> Void) -> String {
+    private func lines(_ change: (inout LocalPipeline.Options) -> Void) -> [String] {
         var options = LocalPipeline.Options()
         change(&options)
         let configuration = PipelineConfiguration(
@@ -61,7 +61,26 @@ struct PipelineConfigurationTests {
             feedback: "d:4",
             api: "e:5"
         )
-        return configuration.text.split(separator: "\n").first.map(String.init) ?? ""
+        return configuration.text.split(separator: "\n").map(String.init)
+    }
+
+    private func section(_ change: (inout LocalPipeline.Options) -> Void) -> String { lines(change).first ?? "" }
+
+    @Test("An app has its own keys and the provider key's team in one section, and none if nothing is said of it")
+    func apps() {
+        func end(_ transport: PipelineTransport, _ apps: [String: String]) -> [String] {
+            lines {
+                $0.transport = transport
+                $0.topics = ["a.b", "a.c"]
+                $0.apps = apps
+            }.filter { $0.hasPrefix("keys:") || $0.hasPrefix("apps:") }
+        }
+        let keys = "keys: {directory: pki/keys, team: BELFRYTEAM}"
+        #expect(end(.binary, [:]) == [])
+        #expect(end(.binary, ["a.c": "urgent-quota: 9"]) == ["apps: {a.c: {urgent-quota: 9}}"])
+        #expect(end(.http2, [:]) == [keys, "apps: {a.b: {team: BELFRYTEAM}}"])
+        let both = "apps: {a.b: {team: BELFRYTEAM, urgent-warm: true}, a.c: {urgent-quota: 9}}"
+        #expect(end(.http2, ["a.b": "urgent-warm: true", "a.c": "urgent-quota: 9"]) == [keys, both])
     }
 
     @Test("Prefix and session stand there if they are set, and further properties behind them")
