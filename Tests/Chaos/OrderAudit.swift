@@ -12,8 +12,8 @@
 /// row of one seems cut short or full of holes where the other's comes in between. But each must be whole: what is left
 /// out by then was accepted since the next owner began, before or after.
 ///
-/// Pure. What is looked at are numbers that grow in published order. What was never accepted is no matter of order:
-/// whether it should have been is asked elsewhere.
+/// Pure. What is looked at are numbers that grow in published order, or by another one. What was never accepted is no
+/// matter of order: whether it should have been is asked elsewhere.
 struct OrderAudit: Equatable, Sendable {
     /// An error of one acceptance, or of the last.
     enum Violation: Hashable, Sendable {
@@ -58,19 +58,21 @@ struct OrderAudit: Equatable, Sendable {
     ///   - isDone: whether a number was stored as done by the time of an acceptance, given by its place, from 0.
     ///   - handover: the place of the first acceptance since the next owner began, if an acceptance, given by its
     ///     place, came while two owners' might; else nil.
+    ///   - order: the place of a number in the order that is promised.
     init(
         _ accepted: some Collection<UInt32>,
         isExcused: (UInt32) -> Bool = { _ in false },
         isDone: (UInt32, Int) -> Bool = { _, _ in false },
-        handover: (Int) -> Int? = { _ in nil }
+        handover: (Int) -> Int? = { _ in nil },
+        order: (UInt32) -> Int64 = { Int64($0) }
     ) {
         // Violations are judged by place among the different numbers: the next one accepted is the one behind.
-        let numbers = Self.distinct(accepted)
+        let numbers = Self.distinct(accepted, order)
         var seen = [Bool](repeating: false, count: numbers.count)
         var newest = -1
         var last = -1
         // By place: when it was last accepted. And what was left out, when.
-        let places = accepted.map { Self.place(of: $0, in: numbers) }
+        let places = accepted.map { Self.place(of: $0, in: numbers, order) }
         var lastTime = [Int](repeating: 0, count: numbers.count)
         for (index, place) in places.enumerated() { lastTime[place] = index + 1 }
         var missed: [(place: Int, time: Int)] = []
@@ -125,8 +127,8 @@ struct OrderAudit: Equatable, Sendable {
         isLateOnly = missed.allSatisfy { lastTime[$0.place] > $0.time }
     }
 
-    private static func distinct(_ accepted: some Collection<UInt32>) -> [UInt32] {
-        var numbers = accepted.sorted()
+    private static func distinct(_ accepted: some Collection<UInt32>, _ order: (UInt32) -> Int64) -> [UInt32] {
+        var numbers = accepted.sorted { (order($0), $0) < (order($1), $1) }
         var kept = 0
         for number in numbers where kept == 0 || numbers[kept - 1] != number {
             numbers[kept] = number
@@ -136,12 +138,13 @@ struct OrderAudit: Equatable, Sendable {
         return numbers
     }
 
-    private static func place(of number: UInt32, in numbers: [UInt32]) -> Int {
+    private static func place(of number: UInt32, in numbers: [UInt32], _ order: (UInt32) -> Int64) -> Int {
+        let wanted = (order(number), number)
         var low = 0
         var high = numbers.count
         while low < high {
             let middle = (low + high) / 2
-            if numbers[middle] < number { low = middle + 1 } else { high = middle }
+            if (order(numbers[middle]), numbers[middle]) < wanted { low = middle + 1 } else { high = middle }
         }
         return low
     }

@@ -95,6 +95,20 @@ struct OrderAuditTests {
         #expect(OrderAudit([1, 3, 2, 3] as [UInt32]) { _ in true }.violations == [.overtaken(number: 2, by: 3)])
     }
 
+    @Test("Another order than that of the numbers counts, for first acceptances and for what is sent again")
+    func anotherOrder() {
+        // The second one was moved behind the third.
+        let offsets: [UInt32: Int64] = [1: 10, 2: 30, 3: 20, 4: 40]
+        func audit(_ accepted: [UInt32]) -> OrderAudit {
+            OrderAudit(accepted, order: { offsets[$0] ?? 0 })
+        }
+        for accepted in [[1, 3, 2, 4], [1, 3, 2, 3, 2, 4]] as [[UInt32]] {
+            #expect(audit(accepted).violations.isEmpty && !violations(accepted).isEmpty)
+        }
+        #expect(audit([1, 2, 3, 4]).violations.first == OrderAudit.Violation.overtaken(number: 3, by: 2))
+        #expect(audit([1, 3, 2, 1, 2]).violations == [.hole(after: 1, before: 2)])
+    }
+
     @Test("Acceptances beyond the first are counted, and how often it began again")
     func counts() {
         let audit = OrderAudit([1, 2, 3, 2, 3, 3, 4] as [UInt32])
