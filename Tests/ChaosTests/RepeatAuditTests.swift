@@ -127,6 +127,61 @@ struct RepeatAuditTests {
         }
     }
 
+    @Test("A moved record holds the cursor where it was published until its copy comes, which is judged in its place")
+    func moved() {
+        let entries = [
+            RepeatAudit.Entry(
+                number: 1,
+                topic: 0,
+                partition: .init(.urgent, 0),
+                count: 2,
+                isSender: false
+            ),
+            RepeatAudit.Entry(number: 2, topic: 0, partition: .init(.urgent, 0), count: 1),
+            RepeatAudit.Entry(number: 1, topic: 0, partition: .init(.normal, 0), count: 2, copy: 1),
+        ]
+        let ends = OwnershipEnds([.init(second: 130, partitions: [.init(.urgent, 0)])])
+        for comes in [nil, 102, 125] as [UInt32?] {
+            var audit = RepeatAudit(Self.bounds, ends: ends, log: entries)
+            var isAllowed: [Bool] = []
+            for (number, token) in [(1, 0), (1, 1), (2, 0)] as [(UInt32, Int)] {
+                isAllowed.append(audit.accepts(number: number, token: token, second: 100))
+                audit.noteOutcome(number: number, copy: number == 1 ? 1 : 0, token: token, second: 102)
+            }
+            if let comes { audit.noteCopy(number: 1, second: comes) }
+            #expect(isAllowed == [true, true, true])
+            // Of the copy, whose partition did not change hands, and of the next urgent record.
+            isAllowed = [1, 2].map { audit.accepts(number: $0, token: 0, second: 132) }
+            #expect(isAllowed == [false, comes != 102], "\(comes ?? 0)")
+        }
+    }
+
+    @Test("Each copy has outcomes of its own, and none is judged by acceptances that may be another's")
+    func copies() {
+        let entries = (1...2 as ClosedRange<UInt8>).map { copy in
+            RepeatAudit.Entry(
+                number: 1,
+                topic: 0,
+                partition: .init(.normal, 0),
+                count: 1,
+                copy: copy,
+                isSender: false
+            )
+        }
+        let next = RepeatAudit.Entry(number: 2, topic: 0, partition: .init(.normal, 0), count: 1)
+        var audit = RepeatAudit(Self.bounds, ends: OwnershipEnds([]), log: entries + [next])
+        var isAllowed: [Bool] = []
+        for number in [1, 2] as [UInt32] {
+            isAllowed.append(audit.accepts(number: number, token: 0, second: 100))
+            audit.noteOutcome(number: number, copy: number == 1 ? 1 : 0, token: 0, second: 102)
+        }
+        for number in [1, 2] as [UInt32] { isAllowed.append(audit.accepts(number: number, token: 0, second: 120)) }
+        audit.noteOutcome(number: 1, copy: 2, token: 0, second: 121)
+        audit.noteOutcome(number: 2, token: 0, second: 121)
+        for number in [1, 2] as [UInt32] { isAllowed.append(audit.accepts(number: number, token: 0, second: 140)) }
+        #expect(isAllowed == [true, true, true, true, true, false], "the second copy held the cursor until 121")
+    }
+
     @Test("The largest value up to a place is what a plain search finds")
     func prefixMaximum() {
         var values = [UInt32](repeating: 0, count: 37)

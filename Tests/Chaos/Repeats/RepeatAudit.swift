@@ -21,7 +21,7 @@ struct RepeatAudit {
         var reachSeconds: UInt32
     }
 
-    /// A record in the log of its lane.
+    /// A record in the log of its lane, or a copy of one that was moved out of its lane.
     struct Entry: Equatable, Sendable {
         /// From 1.
         var number: UInt32
@@ -29,6 +29,10 @@ struct RepeatAudit {
         var partition: RequestPartition
         /// Notifications.
         var count: Int
+        /// See ``MovedRecords/Copy/index``; 0: the published record.
+        var copy: UInt8 = 0
+        /// The record's notifications were sent from here alone. Else it holds the cursor, and nothing more is known.
+        var isSender = true
     }
 
     /// The records of one topic in one partition, in the order of the log.
@@ -52,12 +56,15 @@ struct RepeatAudit {
     private let bounds: Bounds
     private let ends: OwnershipEnds
     private var lines: [Line] = []
+    /// By number, of the entries from which records were sent.
     private var places: [UInt32: Place] = [:]
+    /// The others, by number and copy.
+    private var others: [UInt64: Place] = [:]
     /// By notification, UNIX seconds; 0: never.
     private var acceptedAt: [UInt32]
     private var settledAt: [UInt32]
 
-    /// - Parameter log: each record once, those of a partition in order of their offsets.
+    /// - Parameter log: each record and copy once, those of a partition in order of their offsets.
     init(_ bounds: Bounds, ends: OwnershipEnds, log: [Entry]) {
         self.bounds = bounds
         self.ends = ends
@@ -67,7 +74,12 @@ struct RepeatAudit {
             let line = numbers[entry.partition]?[entry.topic] ?? lines.count
             if line == lines.count { lines.append(Line(partition: entry.partition)) }
             numbers[entry.partition, default: [:]][entry.topic] = line
-            places[entry.number] = Place(line: line, index: lines[line].open.count, firstBit: bits, count: entry.count)
+            let place = Place(line: line, index: lines[line].open.count, firstBit: bits, count: entry.count)
+            if entry.isSender {
+                places[entry.number] = place
+            } else {
+                others[Self.key(entry.number, entry.copy)] = place
+            }
             lines[line].open.append(entry.count)
             bits += entry.count
         }
@@ -76,13 +88,20 @@ struct RepeatAudit {
         settledAt = Array(repeating: 0, count: bits)
     }
 
+    private static func key(_ number: UInt32, _ copy: UInt8) -> UInt64 { UInt64(number) << 8 | UInt64(copy) }
+
+    private func place(of number: UInt32, _ copy: UInt8) -> Place? {
+        others.isEmpty ? places[number] : others[Self.key(number, copy)] ?? places[number]
+    }
+
     /// A notification had an outcome, its first or another one.
     ///
     /// - Parameters:
     ///   - number: of its record; one that is not in the log is ignored.
+    ///   - copy: that had the outcome, see ``MovedRecords/Copy/index``; 0: it was the published record.
     ///   - second: UNIX seconds.
-    mutating func noteOutcome(number: UInt32, token: Int, second: UInt32) {
-        guard let place = places[number], token < place.count else { return }
+    mutating func noteOutcome(number: UInt32, copy: UInt8 = 0, token: Int, second: UInt32) {
+        guard let place = place(of: number, copy), token < place.count else { return }
         let bit = place.firstBit + token
         if settledAt[bit] == 0 { lines[place.line].open[place.index] -= 1 }
         settledAt[bit] = max(settledAt[bit], second)
@@ -94,12 +113,33 @@ struct RepeatAudit {
         }
     }
 
+    /// A copy of a record stands in the log: all of it is done where it was published.
+    mutating func noteCopy(number: UInt32, second: UInt32) {
+        guard let place = others[Self.key(number, 0)] else { return }
+        for token in 0..<place.count { noteOutcome(number: number, token: token, second: second) }
+    }
+
     /// A notification was accepted.
     ///
-    /// - Parameters: as for ``noteOutcome(number:token:second:)``.
+    /// - Parameters: as for ``noteOutcome(number:copy:token:second:)``.
     /// - Returns: false: it is repeated, and nothing allows that.
     mutating func accepts(number: UInt32, token: Int, second: UInt32) -> Bool {
-        guard let place = places[number], token < place.count else { return true }
+        guard let place = places[number] else { return true }
+        return allows(place, token, second)
+    }
+
+    /// A notification of a record that has copies was moved where it was published, or sent: either counts as being
+    /// accepted.
+    ///
+    /// - Parameters: as for ``noteOutcome(number:copy:token:second:)``.
+    /// - Returns: as ``accepts(number:token:second:)`` does.
+    mutating func handles(moved number: UInt32, token: Int, second: UInt32) -> Bool {
+        guard let place = others[Self.key(number, 0)] else { return true }
+        return allows(place, token, second)
+    }
+
+    private mutating func allows(_ place: Place, _ token: Int, _ second: UInt32) -> Bool {
+        guard token < place.count else { return true }
         let bit = place.firstBit + token
         let before = acceptedAt[bit]
         acceptedAt[bit] = max(before, second)
