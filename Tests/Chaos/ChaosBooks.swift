@@ -15,15 +15,19 @@ struct NotificationPlace: Equatable, Sendable {
 /// there, and then both are due an outcome. Outcomes are deduplicated by (Kafka topic, partition, offset, token index).
 /// Accepted notifications are told apart by (token, number of the record).
 ///
+/// A record that a worker moved out of the urgent lane is nothing new that was published: see ``MovedRecords``. The
+/// outcomes of the copy settle the published record, and the copy is due one for each of its tokens, too.
+///
 /// Memory: five bits, the 40 bytes of its record's share and 8 bytes for each outcome per notification: below 20 bytes
 /// each at 50 tokens a record, for as long as few outcomes come twice.
 struct ChaosBooks {
     let stream: RequestStream
+    let quotas: UrgentQuotas
 
     /// Notifications in the logs, by lane.
     private(set) var publishedByLane: [RequestLane: Int] = [:]
     /// Notifications with an outcome, by lane.
-    private var outcomesByLane: [RequestLane: Int] = [:]
+    private(set) var outcomesByLane: [RequestLane: Int] = [:]
     /// Records that stand in the log once more than they were published.
     private(set) var replays = 0
     /// Records whose number does not grow along a partition: the order that the audit relies on.
@@ -34,15 +38,21 @@ struct ChaosBooks {
     private(set) var strange = 0
     /// By the first outcome of each notification.
     private(set) var kinds: [PushOutcomeKind: Int] = [:]
-    /// Records of which the log has at least one copy.
+    /// Records that stand in the log at least once.
     private(set) var recordsInLog = 0
+    private(set) var moves = MovedRecords()
+    /// Copies of records of apps without a quota.
+    private(set) var movedWithoutQuota = 0
+    /// Copies that are met from now on need no outcome, see ``close()``.
+    private var isClosed = false
 
-    /// A record in the log.
-    private struct Entry {
+    /// A record in the log, or a copy.
+    struct Entry {
         /// 0: not met yet.
         var number: UInt32 = 0
         /// Of its tokens in ``settled``.
         var firstBit = 0
+        /// It stands there; of a copy: and each of its tokens is to have an outcome.
         var isInLog = false
     }
 
@@ -52,6 +62,8 @@ struct ChaosBooks {
         /// Since the first one.
         var seconds: UInt16
         var token: UInt8
+        /// See ``MovedRecords/Copy/index``; 0: of the published record.
+        var copy: UInt8
     }
 
     /// In the order in which they were met.
@@ -59,28 +71,30 @@ struct ChaosBooks {
     /// UNIX seconds.
     private var firstSettlement: UInt32 = 0
     /// Of each lane.
-    private let partitions: Int
+    let partitions: Int
     /// By partition, see ``RequestPartition/index(among:)``, and offset.
-    private var entries: [[Entry]]
+    private(set) var entries: [[Entry]]
     /// By partition: the highest number met in its log.
     private var lastNumber: [UInt32]
     private var nextBit = 0
-    private var settled = Bitset()
+    /// Of published records, and of copies.
+    private(set) var settled = Bitset()
     /// By number − 1: first bit of its tokens in the sets below, and where its lane's log has it first; offset −1:
     /// nowhere.
-    private var records: [(firstBit: Int, partition: Int32, offset: Int64)] = []
+    private(set) var records: [(firstBit: Int, partition: Int32, offset: Int64)] = []
     /// Numbers of records that stand in the log more than once.
     private var replayed: Set<UInt32> = []
-    private var nextRecordBit = 0
-    private var confirmed = Bitset()
-    private var presumed = Bitset()
-    private var accepted = Bitset()
+    private(set) var nextRecordBit = 0
+    private(set) var confirmed = Bitset()
+    private(set) var presumed = Bitset()
+    private(set) var accepted = Bitset()
     /// Had an outcome other than being accepted.
     private var ended = Bitset()
 
     /// - Parameter partitions: of each lane.
-    init(stream: RequestStream, partitions: Int) {
+    init(stream: RequestStream, partitions: Int, quotas: UrgentQuotas = UrgentQuotas()) {
         self.stream = stream
+        self.quotas = quotas
         self.partitions = partitions
         let all = RequestPartition.all(partitions)
         entries = Array(repeating: [], count: all.count)
@@ -99,7 +113,9 @@ struct ChaosBooks {
 
     /// A record stands in the log of a partition.
     mutating func noteRecord(number: UInt32, partition: RequestPartition, offset: Int64) {
-        guard let place = enter(number, partition, offset) else {
+        guard enterPublished(number, RequestPlace(partition, offset)) != nil,
+            let place = partition.index(among: partitions)
+        else {
             strange += 1
             return
         }
@@ -118,29 +134,61 @@ struct ChaosBooks {
         }
     }
 
+    /// A record that a worker moved stands in the log of the lane normal.
+    ///
+    /// - Parameter origin: the place of the published record, by the copy's word.
+    mutating func noteCopy(
+        number: UInt32,
+        at place: RequestPlace,
+        from origin: RequestPlace,
+        _ times: MovedRecords.Times
+    ) {
+        guard enterCopy(number, place, from: origin) != nil, let index = place.partition.index(among: partitions) else {
+            strange += 1
+            return
+        }
+        guard moves[place]?.times == nil else { return }
+        moves.noteRecord(at: place, times, isDue: !isClosed)
+        entries[index][Int(place.offset)].isInLog = !isClosed
+        if quotas[stream.record(number).topic] == nil { movedWithoutQuota += 1 }
+    }
+
+    /// All that was published has its outcomes, and the workers are about to stop. One that takes a partition over just
+    /// then may move records again, and not live to see the outcomes of these copies.
+    mutating func close() { isClosed = true }
+
     /// An outcome message stands in push.outcomes.
     ///
-    /// - Parameter second: when it was met there, UNIX seconds; does not fall from call to call.
-    mutating func note(_ outcome: PushOutcome, at second: UInt32) {
+    /// - Parameters:
+    ///   - origin: the place of the published record, by the word of an outcome of a copy; nil: it is no copy's.
+    ///   - second: when it was met there, UNIX seconds; does not fall from call to call.
+    mutating func note(_ outcome: PushOutcome, from origin: RequestPlace? = nil, at second: UInt32) {
         let source = KafkaTopicPartition(topic: outcome.sourceTopic, partition: outcome.sourcePartition)
         guard let number = UInt32(outcome.requestID), let partition = RequestPartition(source),
-            let place = enter(number, partition, outcome.sourceOffset),
+            let found = enter(number, RequestPlace(partition, outcome.sourceOffset), from: origin),
             Int(outcome.tokenIndex) < stream.record(number).count
         else {
             strange += 1
             return
         }
+        let token = Int(outcome.tokenIndex)
         if settlements.isEmpty { firstSettlement = second }
         let seconds = UInt16(clamping: Int(second) - Int(firstSettlement))
-        settlements.append(Settlement(number: number, seconds: seconds, token: UInt8(outcome.tokenIndex)))
-        let entry = entries[place][Int(outcome.sourceOffset)]
-        if settled.insert(entry.firstBit + Int(outcome.tokenIndex)) {
-            outcomesByLane[partition.lane, default: 0] += 1
+        let copy = found.copy?.index ?? 0
+        settlements.append(Settlement(number: number, seconds: seconds, token: UInt8(token), copy: copy))
+        let record = stream.record(number)
+        if let copy = found.copy {
+            if settled.insert(copy.firstBit + token) { moves.noteOutcome(at: copy.place) }
+        } else if record.lane == .urgent, quotas[record.topic] != nil {
+            moves.noteSent(number)
+        }
+        if settled.insert(found.publishedBit + token) {
+            outcomesByLane[record.lane, default: 0] += 1
             kinds[outcome.kind, default: 0] += 1
         } else {
             repeated += 1
         }
-        let bit = records[Int(number) - 1].firstBit + Int(outcome.tokenIndex)
+        let bit = records[Int(number) - 1].firstBit + token
         switch outcome.kind {
         case .confirmed: confirmed.insert(bit)
         case .presumed: presumed.insert(bit)
@@ -162,30 +210,53 @@ struct ChaosBooks {
         return isFirst ? nil : place(number: number, device: device, topic: topic)
     }
 
-    /// The place in the log of a record's notification to a device; nil if it stands nowhere, or more than once.
+    /// The place in the log from which a record's notification to a device was sent; nil if it stands nowhere, or may
+    /// have been sent from several.
     func place(number: UInt32, device: UInt32, topic: Int) -> NotificationPlace? {
-        guard let index = token(number: number, device: device, topic: topic), !replayed.contains(number) else {
-            return nil
-        }
-        let record = records[Int(number) - 1]
-        guard record.offset >= 0 else { return nil }
-        let position = DoneRanges.Position(offset: record.offset, token: UInt32(index))
-        let partition = RequestPartition(stream.record(number).lane, record.partition)
-        return NotificationPlace(partition: partition, position: position)
+        guard let index = token(number: number, device: device, topic: topic), let place = sendingPlace(of: number)
+        else { return nil }
+        let position = DoneRanges.Position(offset: place.offset, token: UInt32(index))
+        return NotificationPlace(partition: place.partition, position: position)
     }
 
     // MARK: Looking back
 
-    /// The records that stand in the log once, by partition and offset.
+    /// The place in the log from which a record was sent; nil if it stands nowhere, or may have been sent from several.
+    ///
+    /// - Parameter number: of a record that was made.
+    private func sendingPlace(of number: UInt32) -> RequestPlace? {
+        guard !replayed.contains(number) else { return nil }
+        guard !moves.contains(number) else { return moves.onlyCopy(of: number)?.place }
+        let record = records[Int(number) - 1]
+        guard record.offset >= 0 else { return nil }
+        return RequestPlace(RequestPartition(stream.record(number).lane, record.partition), record.offset)
+    }
+
+    /// The lane from which the notifications of a record were sent, as far as their order is looked at.
+    func sendingLane(of number: UInt32) -> RequestLane {
+        moves.contains(number) ? .normal : stream.record(number).lane
+    }
+
+    /// The offset by which a record has its place in the order of its key in ``sendingLane(of:)``.
+    func sendingOffset(of number: UInt32) -> Int64 {
+        guard number >= 1, Int(number) <= records.count else { return .max }
+        return moves.onlyCopy(of: number)?.place.offset ?? records[Int(number) - 1].offset
+    }
+
+    /// The records that stand in the log once, and copies of them, by partition and offset.
     var log: [RepeatAudit.Entry] {
         zip(RequestPartition.all(partitions), entries).flatMap { partition, entries in
-            entries.filter { $0.isInLog && !replayed.contains($0.number) }.map { entry in
-                let record = stream.record(entry.number)
+            entries.enumerated().filter { $0.element.isInLog && !replayed.contains($0.element.number) }.map { entry in
+                let number = entry.element.number
+                let record = stream.record(number)
+                let place = RequestPlace(partition, Int64(entry.offset))
                 return RepeatAudit.Entry(
-                    number: entry.number,
+                    number: number,
                     topic: record.topic,
                     partition: partition,
-                    count: record.count
+                    count: record.count,
+                    copy: record.lane == partition.lane ? 0 : moves[place]?.index ?? 0,
+                    isSender: !moves.contains(number) || moves.onlyCopy(of: number)?.place == place
                 )
             }
         }
@@ -195,9 +266,10 @@ struct ChaosBooks {
     var outcomesMet: Int { settlements.count }
 
     /// - Parameter index: below ``outcomesMet``.
-    func outcome(met index: Int) -> (number: UInt32, token: Int, second: UInt32) {
+    /// - Returns: with the copy by its ``MovedRecords/Copy/index``; 0: the published record.
+    func outcome(met index: Int) -> (number: UInt32, copy: UInt8, token: Int, second: UInt32) {
         let outcome = settlements[index]
-        return (outcome.number, Int(outcome.token), firstSettlement + UInt32(outcome.seconds))
+        return (outcome.number, outcome.copy, Int(outcome.token), firstSettlement + UInt32(outcome.seconds))
     }
 
     /// A record's notification to a device had an outcome other than being accepted.
@@ -212,81 +284,61 @@ struct ChaosBooks {
         return stream.index(of: device, topic: topic, in: stream.record(number))
     }
 
+    // MARK: Places in the log
+
     /// Makes room for what was met of a place; nil if that cannot be.
     ///
-    /// - Returns: the partition's place in ``entries``.
-    private mutating func enter(_ number: UInt32, _ partition: RequestPartition, _ offset: Int64) -> Int? {
-        // Replays are few: a log far longer than what was published is none of ours.
-        guard number >= 1, Int(number) <= records.count, let place = partition.index(among: partitions),
-            offset >= 0, offset < 2 * records.count + 10_000
+    /// - Parameter origin: the place of the published record; nil: this one.
+    /// - Returns: the first bit of the published record in ``settled``, and the copy.
+    private mutating func enter(
+        _ number: UInt32,
+        _ place: RequestPlace,
+        from origin: RequestPlace?
+    ) -> (publishedBit: Int, copy: MovedRecords.Copy?)? {
+        guard let origin else {
+            guard let bit = enterPublished(number, place) else { return nil }
+            return (bit, nil)
+        }
+        guard let copy = enterCopy(number, place, from: origin) else { return nil }
+        return (copy.originBit, copy)
+    }
+
+    /// - Returns: the first bit in ``settled``.
+    private mutating func enterPublished(_ number: UInt32, _ place: RequestPlace) -> Int? {
+        guard isMade(number), stream.record(number).lane == place.partition.lane else { return nil }
+        return makeRoom(for: number, at: place)
+    }
+
+    private mutating func enterCopy(
+        _ number: UInt32,
+        _ place: RequestPlace,
+        from origin: RequestPlace
+    ) -> MovedRecords.Copy? {
+        guard place.partition.lane == .normal, origin.partition.lane == .urgent,
+            let originBit = enterPublished(number, origin), let firstBit = makeRoom(for: number, at: place)
         else { return nil }
-        let (record, offset) = (stream.record(number), Int(offset))
-        guard record.lane == partition.lane else { return nil }
-        if offset >= entries[place].count {
-            entries[place] += repeatElement(Entry(), count: offset + 1 - entries[place].count)
-        }
-        if entries[place][offset].number == 0 {
-            entries[place][offset] = Entry(number: number, firstBit: nextBit)
-            nextBit += record.count
-        }
-        return entries[place][offset].number == number ? place : nil
+        let bits = (own: firstBit, origin: originBit)
+        let count = stream.record(number).count
+        guard moves.enter(number, at: place, from: origin, count: count, bits: bits) else { return nil }
+        return moves[place]
     }
 
-    // MARK: The balance
+    private func isMade(_ number: UInt32) -> Bool { number >= 1 && Int(number) <= records.count }
 
-    var recordsMade: Int { records.count }
-
-    /// Notifications in the logs.
-    var published: Int { publishedByLane.values.reduce(0, +) }
-
-    /// Notifications handed to the producer.
-    var handedOver: Int { nextRecordBit }
-
-    /// Notifications that have an outcome.
-    var outcomes: Int { settled.count }
-
-    /// In the log and without an outcome.
-    var missing: Int { published - outcomes }
-
-    /// Proven to be accepted, says the worker, and never were.
-    var confirmedWrongly: Int { confirmed.subtracting(accepted) }
-
-    /// Of a lane: in the log and without an outcome, or proven to be accepted and never were.
-    func lost(in lane: RequestLane) -> Int {
-        let missing = (publishedByLane[lane] ?? 0) - (outcomesByLane[lane] ?? 0)
-        let wrong = confirmedWrongly == 0 ? 0 : confirmedWrongly(in: lane)
-        return max(0, missing) + wrong
-    }
-
-    private func confirmedWrongly(in lane: RequestLane) -> Int {
-        records.enumerated().reduce(0) { sum, element in
-            let record = stream.record(UInt32(element.offset + 1))
-            guard record.lane == lane else { return sum }
-            let bits = element.element.firstBit..<element.element.firstBit + record.count
-            return sum + bits.count { confirmed[$0] && !accepted[$0] }
+    /// Nil: another record stands there, or none of ours can.
+    private mutating func makeRoom(for number: UInt32, at place: RequestPlace) -> Int? {
+        // Replays are few: a log far longer than what was published is none of ours.
+        guard let index = place.partition.index(among: partitions), place.offset >= 0,
+            place.offset < 2 * records.count + 10_000
+        else { return nil }
+        let offset = Int(place.offset)
+        if offset >= entries[index].count {
+            entries[index] += repeatElement(Entry(), count: offset + 1 - entries[index].count)
         }
-    }
-
-    /// Presumed to be accepted, and never were.
-    var presumedWrongly: Int { presumed.subtracting(accepted) }
-
-    /// Accepted, and the worker does not say so.
-    var acceptedUnclaimed: Int { accepted.subtracting(confirmed.union(presumed)) }
-
-    /// Places of the first few notifications without an outcome.
-    func examplesOfMissing(limit: Int) -> [String] {
-        var examples: [String] = []
-        for (partition, log) in zip(RequestPartition.all(partitions), entries) {
-            for (offset, entry) in log.enumerated() where entry.isInLog {
-                let count = stream.record(entry.number).count
-                let open = (0..<count).filter { !settled[entry.firstBit + $0] }
-                guard let first = open.first else { continue }
-                examples.append(
-                    "\(partition)@\(offset) number \(entry.number): \(open.count) of \(count), first \(first)"
-                )
-                if examples.count == limit { return examples }
-            }
+        if entries[index][offset].number == 0 {
+            entries[index][offset] = Entry(number: number, firstBit: nextBit)
+            nextBit += stream.record(number).count
         }
-        return examples
+        return entries[index][offset].number == number ? entries[index][offset].firstBit : nil
     }
 }

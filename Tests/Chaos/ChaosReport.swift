@@ -28,7 +28,7 @@ struct ChaosReport {
     var complaints: [String]
 
     /// Without an outcome, or claimed as proven and never accepted.
-    var lost: Int { max(0, books.missing) + books.confirmedWrongly }
+    var lost: Int { books.lost }
 
     /// Presumed and never accepted, or found out by the worker when an answer came late.
     var presumedWrong: Int { presumedWrongCounted + books.presumedWrongly }
@@ -93,7 +93,7 @@ extension ChaosReport {
             standstillSeconds: fleets.meter.longestStandstills.mapValues { $0 / .seconds(1) },
             mayPresumeWrongly: options.mayPresumeWrongly,
             complaints: fleets.complaints + Self.complaints(of: books, truth, commits, accepted: stats.accepted)
-                + Self.unproven(books.kinds, over: options.transport) + tokens.complaints
+                + Self.moveComplaints(books) + Self.unproven(books.kinds, over: options.transport) + tokens.complaints
         )
         if !mayRepeatOutcomes { complaints += truth.unstoredExamples }
     }
@@ -120,6 +120,28 @@ extension ChaosReport {
         return [OutcomeKind.presumed, .unknown].compactMap { kind in
             kinds[kind.message].map { "\($0) notifications are \(kind.name), which no answer over HTTP/2 leads to" }
         }
+    }
+
+    /// So many records that do not fit into the quota of their app prove that it is kept: one may be sent to probe an
+    /// app that had stopped working.
+    static let provingRecords = 10
+
+    /// Complaints about records that workers moved out of the urgent lane, or should have.
+    static func moveComplaints(_ books: ChaosBooks) -> [String] {
+        var complaints: [String] = []
+        if books.movedWithoutQuota > 0 {
+            complaints.append("\(books.movedWithoutQuota) copies are of records of apps without a quota")
+        }
+        if books.movedFromNowhere > 0 {
+            complaints.append("\(books.movedFromNowhere) copies name a place where nothing was published")
+        }
+        if books.openCopies > 0 {
+            complaints.append("\(books.openCopies) notifications have an outcome, and none where a worker moved them")
+        }
+        if books.moves.isEmpty, books.beyondQuota >= provingRecords {
+            complaints.append("no record was moved, and \(books.beyondQuota) do not fit into the quota of their app")
+        }
+        return complaints
     }
 
     private static func complaints(

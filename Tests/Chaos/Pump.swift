@@ -20,6 +20,7 @@ final class Pump {
         var rate: Int
         /// Nil: all is published by the rate.
         var campaigns: CampaignPlan?
+        var quotas = UrgentQuotas()
     }
 
     private let settings: Settings
@@ -47,7 +48,7 @@ final class Pump {
     init(_ settings: Settings, stream: RequestStream, board: Board) throws {
         self.settings = settings
         self.board = board
-        books = ChaosBooks(stream: stream, partitions: settings.partitions)
+        books = ChaosBooks(stream: stream, partitions: settings.partitions, quotas: settings.quotas)
         var common = KafkaProperties()
         common["bootstrap.servers"] = settings.brokers
         admin = try KafkaAdmin(properties: common)
@@ -116,14 +117,15 @@ final class Pump {
     }
 
     private func tell() {
+        let isDrained = unacknowledged == 0 && books.recordsInLog == books.recordsMade && books.isSettled
+        if isDrained, case .draining = board.read().phase { books.close() }
         board.change {
             $0.handedOver = books.handedOver
             $0.published = books.published
             $0.outcomes = books.outcomes
             $0.isAcknowledged = unacknowledged == 0
             $0.seen = witness.seen
-            $0.isDrained =
-                unacknowledged == 0 && books.recordsInLog == books.recordsMade && books.missing == 0
+            $0.isDrained = isDrained
         }
     }
 
@@ -221,14 +223,20 @@ final class Pump {
             let request = try? RequestDecoding.decode(PushSendRequest.self, from: message.value, as: .protobuf),
             let number = UInt32(request.requestID)
         else { return fail("a record in \(partition) is not ours") }
-        books.noteRecord(number: number, partition: partition, offset: message.offset)
+        guard let origin = RequestPlace(originOf: message, names) else {
+            return books.noteRecord(number: number, partition: partition, offset: message.offset)
+        }
+        let now = CommitWatch.now
+        let created = message.timestampMilliseconds.map { UInt32(clamping: $0 / 1000) } ?? now
+        let times = MovedRecords.Times(created: min(created, now), met: now)
+        books.noteCopy(number: number, at: RequestPlace(partition, message.offset), from: origin, times)
     }
 
     private func noteOutcome(_ message: KafkaMessageView) {
         guard let outcome = try? RequestDecoding.decode(PushOutcome.self, from: message.value, as: .protobuf) else {
             return fail("a message in \(names.outcomes) is no outcome")
         }
-        books.note(outcome, at: CommitWatch.now)
+        books.note(outcome, from: RequestPlace(originOf: message, names), at: CommitWatch.now)
     }
 
     // MARK: Forgetting

@@ -2,6 +2,26 @@ import KafkaClient
 import LocalPipeline
 import PushTopics
 
+/// The place of a record in the log of a lane.
+struct RequestPlace: Hashable, Sendable, CustomStringConvertible {
+    var partition: RequestPartition
+    var offset: Int64
+
+    init(_ partition: RequestPartition, _ offset: Int64) {
+        self.partition = partition
+        self.offset = offset
+    }
+
+    /// The place out of which a worker has moved a record: its header, or that of an outcome, tells it. Nil: it was not
+    /// moved.
+    init?(originOf message: KafkaMessageView, _ names: TopicNames) {
+        guard let origin = MovedOrigin(of: message, from: names.requests(.urgent)) else { return nil }
+        self.init(RequestPartition(.urgent, origin.partition), origin.offset)
+    }
+
+    var description: String { "\(partition)@\(offset)" }
+}
+
 /// A partition of requests: one of the Kafka topic of a lane.
 struct RequestPartition: Hashable, Sendable, CustomStringConvertible {
     var lane: RequestLane

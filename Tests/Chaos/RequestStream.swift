@@ -23,8 +23,10 @@ struct RequestStream: Sendable {
     static let spread = 4
     static let tokensPerRecord = 1...100
     private static let tokenBytes = SendRequestView.packedTokenBytes
-    /// Of a hundred records, those that are urgent, and those in bulk.
-    private static let (urgentPercent, bulkPercent) = (5, 35)
+    /// Of a hundred records, those that are urgent.
+    static let urgentPercent = 5
+    /// And those in bulk.
+    private static let bulkPercent = 35
 
     let topics: [String]
     private let seed: UInt64

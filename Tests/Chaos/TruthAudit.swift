@@ -8,17 +8,17 @@ struct TruthAudit {
     private(set) var accepted = 0
     private(set) var duplicates = 0
     private(set) var resends = 0
-    /// See ``OrderAudit/excused``.
+    /// See ``OrderAudit/excused``; and late because a move did not come about.
     private(set) var excused = 0
     /// See ``OrderAudit/handedOver``.
     private(set) var handedOver = 0
     /// Acceptances behind newer ones that can be the gateway's doing: see ``OrderAudit/isLateOnly``.
     private(set) var late = 0
     /// Acceptances that nothing allows: repetitions of what was stored as done, and notifications sent while no worker
-    /// might send.
+    /// might send; and such copies of moved records.
     private(set) var excess = 0
     /// Of the others, repetitions of what had its outcome so long ago that it should have been stored as done: see
-    /// ``RepeatAudit``.
+    /// ``RepeatAudit`` and ``MoveAudit``.
     private(set) var unstored = 0
     /// By kind of violation.
     private(set) var violations: [String: Int] = [:]
@@ -67,8 +67,10 @@ struct TruthAudit {
         var topics: [[Acceptance]] = []
         var indices: [Int?] = []
         let known = books.stream.topics
+        note(MoveAudit(books, commits, ends))
         var repeats = RepeatAudit(commits.repeatBounds, ends: ends, log: books.log)
         var outcomesTold = 0
+        var copies = books.moves.inLog.sorted { $0.times.met < $1.times.met }[...]
         try AcceptedLogFile.read(file) { names in
             indices = names.map { known.firstIndex(of: $0) }
             topics = Array(repeating: [], count: names.count)
@@ -80,18 +82,27 @@ struct TruthAudit {
             while outcomesTold < books.outcomesMet {
                 let outcome = books.outcome(met: outcomesTold)
                 guard outcome.second + commits.delaySeconds <= record.unixSeconds else { break }
-                repeats.noteOutcome(number: outcome.number, token: outcome.token, second: outcome.second)
+                repeats.noteOutcome(
+                    number: outcome.number,
+                    copy: outcome.copy,
+                    token: outcome.token,
+                    second: outcome.second
+                )
                 outcomesTold += 1
+            }
+            while let next = copies.first, next.times.met + commits.delaySeconds <= record.unixSeconds {
+                repeats.noteCopy(number: next.copy.number, second: next.times.met)
+                copies.removeFirst()
             }
             let token = books.token(number: record.mark, device: record.device, topic: topic)
             let isAllowed =
                 token.map { repeats.accepts(number: record.mark, token: $0, second: record.unixSeconds) } ?? true
             judge(repeated, isAllowed, known[topic], record, commits)
-            topics[record.topic].append(Acceptance(record, in: books.stream.record(record.mark).lane))
+            topics[record.topic].append(Acceptance(record, in: books.sendingLane(of: record.mark)))
         }
         for (index, list) in topics.enumerated() {
             accepted += list.count
-            if let topic = indices[index] { audit(list, topic: topic, books, commits, handovers) }
+            if let topic = indices[index] { audit(list, topic: topic, books, commits, ends, handovers) }
         }
         if late > refusals {
             violations["late", default: 0] += late - refusals
@@ -132,6 +143,7 @@ struct TruthAudit {
         topic: Int,
         _ books: ChaosBooks,
         _ commits: CommitHistory,
+        _ ends: OwnershipEnds,
         _ handovers: Handovers
     ) {
         let name = books.stream.topics[topic]
@@ -141,8 +153,11 @@ struct TruthAudit {
         while start < order.count {
             let row = list[order[start]].row
             let end = order[start...].firstIndex { list[$0].row != row } ?? order.count
-            let acceptances = order[start..<end].map { list[$0] }
-            let device = acceptances[0].device
+            let acceptances = Self.inKnownOrder(order[start..<end].map { list[$0] }, of: topic, books)
+            start = end
+            guard let first = acceptances.first else { continue }
+            let (device, lane) = (first.device, books.sendingLane(of: first.number))
+            let hasMoved = acceptances.contains { books.moves.contains($0.number) }
             let audit = OrderAudit(acceptances.map(\.number)) { number in
                 books.hasEnded(number: number, device: device, topic: topic)
             } isDone: { number, place in
@@ -156,21 +171,75 @@ struct TruthAudit {
                     let span = handovers.span(log.partition, at: acceptances[place].unixSeconds)
                 else { return nil }
                 return acceptances.firstIndex { $0.unixSeconds >= span.lowerBound }
+            } order: { number in
+                // A copy has its turn where it stands.
+                hasMoved ? books.sendingOffset(of: number) : Int64(number)
             }
-            let lane = books.stream.record(acceptances[0].number).lane
-            note(audit, "\(name), device \(device), \(lane)", acceptances)
-            start = end
+            var lateByMoves = 0
+            if lane == .urgent, books.quotas[topic] != nil, audit.isLateOnly {
+                lateByMoves = audit.violations.count { violation in
+                    Self.mayBeLateByMove(violation, acceptances, topic: topic, books, commits, ends)
+                }
+            }
+            note(audit, "\(name), device \(device), \(lane)", acceptances, lateByMoves: lateByMoves)
         }
     }
 
-    private mutating func note(_ audit: OrderAudit, _ token: String, _ acceptances: [Acceptance]) {
+    /// The acceptances of a token in a lane whose order is known.
+    ///
+    /// Of a record that was moved an acceptance may be that of a copy, or that of the record itself, which a former
+    /// owner sent. There is no doubt where there was one copy and one acceptance, and no other outcome.
+    private static func inKnownOrder(_ row: [Acceptance], of topic: Int, _ books: ChaosBooks) -> [Acceptance] {
+        guard !books.moves.isEmpty else { return row }
+        return row.filter { acceptance in
+            let number = acceptance.number
+            guard books.moves.contains(number) else { return true }
+            return books.place(number: number, device: acceptance.device, topic: topic) != nil
+                && !books.hasEnded(number: number, device: acceptance.device, topic: topic)
+                && row.count { $0.number == number } == 1
+        }
+    }
+
+    /// A record that was to be moved, and whose copy never came into the log, may be sent by the next owner. That is
+    /// behind newer ones that the former owner let stay, and these come again.
+    private static func mayBeLateByMove(
+        _ violation: OrderAudit.Violation,
+        _ acceptances: [Acceptance],
+        topic: Int,
+        _ books: ChaosBooks,
+        _ commits: CommitHistory,
+        _ ends: OwnershipEnds
+    ) -> Bool {
+        guard case .overtaken(let number, let newer) = violation,
+            let late = acceptances.first(where: { $0.number == number }),
+            let early = acceptances.first(where: { $0.number == newer })?.unixSeconds,
+            let place = books.place(number: number, device: late.device, topic: topic)
+        else { return false }
+        let start = early - min(early, commits.delaySeconds)
+        return start <= late.unixSeconds && ends.contains(place.partition, in: start...late.unixSeconds)
+    }
+
+    private mutating func note(_ moves: MoveAudit) {
+        excess += moves.excess
+        unstored += moves.unstored
+        examples += moves.examples.prefix(Self.exampleLimit)
+        unstoredExamples += moves.unstoredExamples.prefix(Self.exampleLimit)
+    }
+
+    /// - Parameter lateByMoves: of those that came late, they had a right to.
+    private mutating func note(
+        _ audit: OrderAudit,
+        _ token: String,
+        _ acceptances: [Acceptance],
+        lateByMoves: Int
+    ) {
         duplicates += audit.duplicates
         resends += audit.resends
-        excused += audit.excused
+        excused += audit.excused + lateByMoves
         handedOver += audit.handedOver
         guard !audit.isLateOnly else {
-            late += audit.late
-            if audit.late > 0, lateExamples.count < Self.exampleLimit {
+            late += audit.late - lateByMoves
+            if audit.late > lateByMoves, lateExamples.count < Self.exampleLimit {
                 lateExamples.append("order: \(token): \(audit.late) late in \(Self.story(acceptances))")
             }
             return

@@ -6,6 +6,24 @@ import Testing
 
 @testable import belfry_chaos
 
+/// Writes a log of acceptances.
+func writeAccepted(
+    _ acceptances: [(device: UInt32, number: UInt32, second: UInt32)],
+    topic: Int,
+    of topics: [String],
+    to path: String
+) throws {
+    var file = Array("BELFRYAL".utf8) + [1, 0, 2, 0]
+    for topic in topics { file += [UInt8(topic.utf8.count), 0] + Array(topic.utf8) }
+    for acceptance in acceptances {
+        for number in [acceptance.device, acceptance.number, acceptance.second] {
+            file += withUnsafeBytes(of: number.littleEndian) { Array($0) }
+        }
+        file += [UInt8(topic), 0, 0, 0]
+    }
+    try Data(file).write(to: URL(fileURLWithPath: path))
+}
+
 @Suite("What was accepted, compared with books, commits and changes of hands")
 struct TruthAuditTests {
     private static let history = CommitHistory(delaySeconds: 3, patienceSeconds: 3)
@@ -37,7 +55,7 @@ struct TruthAuditTests {
         )
         let path = FileManager.default.temporaryDirectory.appendingPathComponent("accepted-\(UUID().uuidString)").path
         defer { try? FileManager.default.removeItem(atPath: path) }
-        try write(seconds.map { (device, 1, $0) }, topic: record.topic, of: books.stream.topics, to: path)
+        try writeAccepted(seconds.map { (device, 1, $0) }, topic: record.topic, of: books.stream.topics, to: path)
         return try TruthAudit(
             file: path,
             books: &books,
@@ -46,24 +64,6 @@ struct TruthAuditTests {
             handovers: Handovers([], within: .init(delaySeconds: 3, patienceSeconds: 3)),
             refusals: 0
         )
-    }
-
-    /// Writes a log of acceptances.
-    private func write(
-        _ acceptances: [(device: UInt32, number: UInt32, second: UInt32)],
-        topic: Int,
-        of topics: [String],
-        to path: String
-    ) throws {
-        var file = Array("BELFRYAL".utf8) + [1, 0, 2, 0]
-        for topic in topics { file += [UInt8(topic.utf8.count), 0] + Array(topic.utf8) }
-        for acceptance in acceptances {
-            for number in [acceptance.device, acceptance.number, acceptance.second] {
-                file += withUnsafeBytes(of: number.littleEndian) { Array($0) }
-            }
-            file += [UInt8(topic), 0, 0, 0]
-        }
-        try Data(file).write(to: URL(fileURLWithPath: path))
     }
 
     /// Two notifications to one device are accepted at 100, and again by the next owner, which has not come to the
@@ -84,7 +84,7 @@ struct TruthAuditTests {
         let accepted = [(0, 100), (1, 100), (0, second), (2, second), (1, second), (2, second)]
         let path = FileManager.default.temporaryDirectory.appendingPathComponent("accepted-\(UUID().uuidString)").path
         defer { try? FileManager.default.removeItem(atPath: path) }
-        try write(
+        try writeAccepted(
             accepted.map { (device, numbers[$0.0], $0.1) },
             topic: 0,
             of: books.stream.topics,
@@ -142,7 +142,7 @@ struct TruthAuditTests {
         let path = FileManager.default.temporaryDirectory.appendingPathComponent("accepted-\(UUID().uuidString)").path
         defer { try? FileManager.default.removeItem(atPath: path) }
         let accepted = [(device, newer.number, UInt32(100)), (device, older.number, 101)]
-        try write(accepted, topic: 0, of: books.stream.topics, to: path)
+        try writeAccepted(accepted, topic: 0, of: books.stream.topics, to: path)
         return try TruthAudit(
             file: path,
             books: &books,
