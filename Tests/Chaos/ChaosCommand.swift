@@ -54,7 +54,10 @@ struct ChaosCommand: AsyncParsableCommand {
 
     @Flag(
         inversion: .prefixedNo,
-        help: "Publish into all lanes, 5 % urgent and 35 % in bulk; else into normal alone, as --soak does by default."
+        help: """
+            Publish into all lanes, 5 % urgent and 35 % in bulk, and without --soak let two apps have a quota of the \
+            urgent lane and one be kept warm there; else into normal alone, as --soak does by default.
+            """
     )
     var lanes: Bool?
 

@@ -73,6 +73,21 @@ struct ChaosOptions: Sendable {
     /// The campaigns of a soak; nil: records of all topics are mixed.
     var campaigns: CampaignPlan? { isSoak ? CampaignPlan(seconds: seconds, rate: rate) : nil }
 
+    /// Tokens a minute that stay urgent. A soak has none, for what it looks at is the memory of campaigns.
+    var quotas: UrgentQuotas {
+        usesLanes && !isSoak ? UrgentQuotas(topics: topics.count, rate: rate) : UrgentQuotas()
+    }
+
+    /// Keys of the configuration for single topics: the quotas, and for one that its connections are kept open.
+    var apps: [String: String] {
+        guard usesLanes, !isSoak else { return [:] }
+        var apps = [topics[0]: "urgent-warm: true"]
+        for (topic, quota) in quotas.perMinute {
+            apps[topics[topic]] = "spread: \(RequestStream.spread), urgent-quota: \(quota)"
+        }
+        return apps
+    }
+
     /// Topics that are sent to.
     var topics: [String] {
         isSoak ? (1...CampaignPlan.topics).map { "com.example.campaign\($0)" } : LocalPipeline.Options().topics

@@ -131,7 +131,8 @@ final class ChaosRun {
             brokerPort: servers.broker.port,
             partitions: ChaosServers.partitions,
             rate: options.rate,
-            campaigns: options.campaigns
+            campaigns: options.campaigns,
+            quotas: options.quotas
         )
         let board = board
         Thread.detachNewThread {

@@ -45,6 +45,7 @@ final class ChaosServers {
             setUp.transport = options.transport
             setUp.lanes = options.usesLanes ? RequestLane.allCases : [.normal]
             setUp.topics = options.topics + TokenTrial.topics
+            setUp.apps = options.apps
             setUp.kafka = broker.address
             setUp.makesTopics = false
             setUp.redis = nodes?.urls
