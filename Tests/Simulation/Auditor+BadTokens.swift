@@ -8,12 +8,12 @@ import PushSchemas
 extension Auditor {
     /// Tokens of a record, bad ones included.
     func tokenCount(of record: Int) -> Int {
-        world.plan.records[record].tokens.count + world.plan.records[record].badTokens
+        world.records[record].tokens.count + world.records[record].badTokens
     }
 
     /// The outcome of a bad token is stored.
     func storedBad(_ outcome: PushOutcome, of record: Int) {
-        let entry = world.plan.records[record]
+        let entry = world.records[record]
         let isOver = entry.expires > 0 && World.expiration(of: entry) < World.unixSeconds(now)
         let hasExpired = outcome.kind == .expired && (isOver || world.hasClockJumps)
         let wasDiscarded = outcome.kind == .aborted && isDiscarded(record)
@@ -29,7 +29,7 @@ extension Auditor {
     ///
     /// - Returns: all are covered.
     func checkBadTokens(of entry: SimulatedBroker.Stored, _ position: CommittedPosition, _ topic: AppHash) -> Bool {
-        guard world.plan.records[entry.ordinal].badTokens > 0 else { return true }
+        guard world.records[entry.ordinal].badTokens > 0 else { return true }
         var isWhole = true
         for index in badTokens(of: entry.ordinal) {
             guard position.covers(entry.record.offset, token: index, topic: topic) else {
@@ -46,7 +46,7 @@ extension Auditor {
     }
 
     func areBadTokensBehind(_ position: CommittedPosition, _ entry: SimulatedBroker.Stored) -> Bool {
-        guard world.plan.records[entry.ordinal].badTokens > 0, !isBadExcused(entry) else { return true }
+        guard world.records[entry.ordinal].badTokens > 0, !isBadExcused(entry) else { return true }
         let topic = world.topic(of: entry.ordinal)
         return badTokens(of: entry.ordinal).allSatisfy {
             position.covers(entry.record.offset, token: $0, topic: topic)
@@ -54,11 +54,12 @@ extension Auditor {
     }
 
     func badTokens(of record: Int) -> Range<Int> {
-        world.plan.records[record].tokens.count..<tokenCount(of: record)
+        world.records[record].tokens.count..<tokenCount(of: record)
     }
 
-    /// Retention took the record, or an operator may have skipped it.
+    /// Retention took the record, an operator may have skipped it, or it was moved.
     private func isBadExcused(_ entry: SimulatedBroker.Stored) -> Bool {
-        isDeleted(firstOf[entry.ordinal]) || world.hasPositionsByHand || mayBeUnread(firstOf[entry.ordinal])
+        let first = firstOf[entry.ordinal]
+        return isDeleted(first) || world.hasPositionsByHand || mayBeUnread(first) || isMoved(first)
     }
 }

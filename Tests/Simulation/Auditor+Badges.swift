@@ -29,7 +29,7 @@ extension Auditor {
 
     /// Checks the number in a payload that a gateway accepts.
     func checkBadge(in payload: UnsafeRawBufferPointer, record: Int, token: Int) {
-        guard record < firstOf.count, world.plan.records[record].addsToBadge else { return }
+        guard record < firstOf.count, world.records[record].addsToBadge else { return }
         let text = String(decoding: payload, as: UTF8.self)
         let number = text.split(separator: #""badge":"#).dropFirst().first.flatMap { Int($0.prefix(while: \.isNumber)) }
         guard let number else {
@@ -65,18 +65,18 @@ extension Auditor {
     }
 
     /// Notifications of a token that add to its number, by what tells them apart: the request that is remembered, or
-    /// themselves.
+    /// the record, be it moved since.
     private func badgeRequests(of token: Int) -> [Int: [Int]] {
         if badgeNotifications.isEmpty { groupBadges() }
         return Dictionary(grouping: badgeNotifications[token, default: []]) { number in
-            request(of: number).map { -1 - $0 } ?? number
+            request(of: number).map { -1 - $0 } ?? original(of: number)
         }
     }
 
     private func groupBadges() {
         for number in notifications.indices {
             let notification = notifications[number]
-            if world.plan.records[notification.record].addsToBadge {
+            if world.records[notification.record].addsToBadge {
                 badgeNotifications[notification.token, default: []].append(number)
             } else if let request = request(of: number) {
                 plainRequests.insert([notification.token, request])
@@ -92,7 +92,7 @@ extension Auditor {
 
     /// The name by which the request of a notification is remembered.
     private func request(of number: Int) -> Int? {
-        options.dedupeWindow > 0 ? world.plan.records[notifications[number].record].request : nil
+        options.dedupeWindow > 0 ? world.records[notifications[number].record].request : nil
     }
 
     private func hasArrivedForSure(_ number: Int) -> Bool {

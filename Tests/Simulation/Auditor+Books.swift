@@ -12,10 +12,12 @@ extension Auditor {
         firstFetches[record] = firstFetches[record] ?? now
         fetchTimes[[record, member.number]] = now
         noteTaking(record, by: member)
+        noteReading(record, by: member)
     }
 
     /// A record is read by a worker that catches up, be it for another topic.
     func fetchedAgain(_ record: Int, by member: SimulatedConsumer) {
+        noteReading(record, by: member)
         guard fetches[record]?.member != member.number else { return }
         // Another member may have had it meanwhile, while this one has it still.
         guard let time = fetchTimes[[record, member.number]] else { return fetched(record, by: member) }
@@ -24,21 +26,29 @@ extension Auditor {
 
     /// An outcome is stored.
     ///
-    /// - Parameter time: when the worker gave it.
-    func stored(_ outcome: PushOutcome, by worker: Int, producedAt time: VirtualTime) {
+    /// - Parameters:
+    ///   - time: when the worker gave it.
+    ///   - headers: nil: they are not looked at.
+    func stored(
+        _ outcome: PushOutcome,
+        by worker: Int,
+        producedAt time: VirtualTime,
+        headers: [(String, [UInt8])]? = nil
+    ) {
         let place = KafkaTopicPartition(topic: outcome.sourceTopic, partition: outcome.sourcePartition)
         let meant = world.laneMap.number(of: place).flatMap { partition in
             recordMeant(at: outcome.sourceOffset, of: partition, by: worker) { entry in
-                World.requestID(entry.ordinal, world.plan.records[entry.ordinal]) == outcome.requestID
+                World.requestID(entry.ordinal, world.records[entry.ordinal]) == outcome.requestID
             }
         }
         guard let record = meant?.ordinal, Int(outcome.tokenIndex) < tokenCount(of: record) else {
             return check(false, 1, "an outcome names \(place)@\(outcome.sourceOffset)")
         }
+        if let headers { checkOrigin(of: record, in: outcome, headers) }
         guard outcome.kind != .summary else {
             return storedSummary(outcome, of: record, by: worker, producedAt: time)
         }
-        guard Int(outcome.tokenIndex) < world.plan.records[record].tokens.count else {
+        guard Int(outcome.tokenIndex) < world.records[record].tokens.count else {
             return storedBad(outcome, of: record)
         }
         let number = firstOf[record] + Int(outcome.tokenIndex)
@@ -50,7 +60,7 @@ extension Auditor {
         notifications[number].outcomeBy = worker
         notifications[number].decidedAt = time
         notifications[number].hasArrived = OutcomeKind(outcome.kind)?.isAcceptance == true
-        open -= 1
+        if !isMoved(number) { open -= 1 }
     }
 
     private func judge(_ outcome: PushOutcome, _ number: Int, by worker: Int, producedAt time: VirtualTime) {
@@ -72,13 +82,14 @@ extension Auditor {
         case .superseded:
             check(mayBeSuperseded(number), 1, "\(name(number)) is superseded, but nothing newer was published")
         case .expired:
-            let record = world.plan.records[notifications[number].record]
+            let record = world.records[notifications[number].record]
             let isOver = record.expires > 0 && World.expiration(of: record) < World.unixSeconds(now)
             check(isOver || world.hasClockJumps, 1, "\(name(number)) has expired before its time")
         case .duplicate:
             // Superseded requests are remembered, too.
+            let mayBeKnown = isAccepted || isRepeated(number) || mayBeSuperseded(number) || hasTwinArrived(number)
             check(
-                isAccepted || isRepeated(number) || mayBeSuperseded(number) || !isAcceptanceKnown,
+                mayBeKnown || !isAcceptanceKnown,
                 1,
                 "\(name(number)) is a duplicate, but its request was neither accepted, published twice nor superseded"
             )
@@ -98,8 +109,8 @@ extension Auditor {
     }
 
     /// A newer notification of its token and coalescing key was published in its lane.
-    private func mayBeSuperseded(_ number: Int) -> Bool {
-        guard world.plan.records[notifications[number].record].coalescingKey > 0 else { return false }
+    func mayBeSuperseded(_ number: Int) -> Bool {
+        guard world.records[notifications[number].record].coalescingKey > 0 else { return false }
         return published[[notifications[number].token, sequence(of: number)], default: []].contains { other in
             isNewer(other, than: number) || isAsNew(other, as: number)
         }
@@ -110,23 +121,22 @@ extension Auditor {
     private func isAsNew(_ number: Int, as other: Int) -> Bool {
         let (record, otherRecord) = (notifications[number].record, notifications[other].record)
         return world.partition(ofRecord: record) != world.partition(ofRecord: otherRecord)
-            && World.unixMilliseconds(of: world.plan.records[record])
-                == World.unixMilliseconds(of: world.plan.records[otherRecord])
+            && World.unixMilliseconds(of: world.records[record])
+                == World.unixMilliseconds(of: world.records[otherRecord])
     }
 
     /// One notification of a token and coalescing key may supersede another of its lane.
     func isNewer(_ number: Int, than other: Int) -> Bool {
-        // Records of one token and lane lie in one partition, in the order in which they are planned.
         let stamps = [number, other].map { number in
-            let record = notifications[number].record
-            return (World.unixMilliseconds(of: world.plan.records[record]), record)
+            (World.unixMilliseconds(of: world.records[notifications[number].record]), rank(of: number))
         }
         return stamps[0] > stamps[1]
     }
 
     /// A record was published.
     func published(_ record: Int) {
-        guard world.plan.records[record].coalescingKey > 0 else { return }
+        noteRank(ofPublished: record)
+        guard world.records[record].coalescingKey > 0 else { return }
         for number in firstOf[record]..<end(of: record) {
             published[[notifications[number].token, sequence(of: number)], default: []].append(number)
         }
@@ -196,7 +206,7 @@ extension Auditor {
                     isWhole = false
                 }
             }
-            if world.plan.records[record].badTokens > 0, !checkBadTokens(of: stored[place], committed, topic) {
+            if world.records[record].badTokens > 0, !checkBadTokens(of: stored[place], committed, topic) {
                 isWhole = false
             }
             if isWhole { auditedEnd[partition] = place + 1 }
@@ -211,14 +221,14 @@ extension Auditor {
 
     private func checkDone(_ number: Int, _ word: String) {
         let entry = notifications[number]
-        if entry.outcomeAt != nil || isExcused(number) || mayBeUnread(number) { return }
+        if entry.outcomeAt != nil || isMoved(number) || isExcused(number) || mayBeUnread(number) { return }
         guard !options.publishesAll else {
             return check(false, 1, "\(name(number)) is \(word), but its outcome is not stored")
         }
         // Presumed by policy, or where a gateway withholds its answer, it may be lost; that is what presumed means.
         guard options.isPunctual, options.policy == .resend, entry.accepted == 0 else { return }
         // The other one may still be on its way.
-        guard !isRepeated(number) else { return }
+        guard !isRepeated(number), !hasTwinArrived(number) else { return }
         check(mayBeSuperseded(number), 1, "\(name(number)) is \(word), but nobody has accepted or refused it")
     }
 
@@ -236,13 +246,13 @@ extension Auditor {
         if options.publishesAll {
             for number in notifications.indices {
                 check(
-                    notifications[number].outcomeAt != nil || isExcused(number) || isSick(number),
+                    notifications[number].outcomeAt != nil || isMoved(number) || isExcused(number) || isSick(number),
                     1,
                     "\(name(number)) has no outcome"
                 )
             }
             let lost = notifications.indices.contains {
-                notifications[$0].outcomeAt == nil && !notifications[$0].isSkipped && isDeleted($0)
+                notifications[$0].outcomeAt == nil && !isMoved($0) && !notifications[$0].isSkipped && isDeleted($0)
                     && !wasBeforeAllCommits($0)
             }
             check(

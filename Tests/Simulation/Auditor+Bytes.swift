@@ -81,7 +81,7 @@ extension Auditor {
         for entry in stored[place...].prefix(while: { $0.record.offset < next })
         where world.topic(of: entry.ordinal) == feed.hash && (!isProbe || !isDiscarded(entry.ordinal)) {
             // A record that its decoder refuses lies in the feed of the refused, or of a topic that it may be of.
-            guard readsJSON || world.plan.records[entry.ordinal].form != .json else { continue }
+            guard readsJSON || world.records[entry.ordinal].form != .json else { continue }
             // The shard has the record that was there before, if any.
             guard !isReplacement(firstOf[entry.ordinal]) else { continue }
             held.add(bytes(of: entry))
@@ -90,7 +90,7 @@ extension Auditor {
 
     /// Bytes that a record costs at least: itself, its headers once more, and a frame for each of its tokens.
     private func bytes(of entry: SimulatedBroker.Stored) -> Int {
-        let record = world.plan.records[entry.ordinal]
+        let record = world.records[entry.ordinal]
         // Of what becomes a dead letter as a whole, for want of a certificate for instance, no frame is made; nor of
         // what is discarded.
         let mayBeGivenUp = options.certificateGaps.contains { $0.topic == record.topic }

@@ -26,7 +26,7 @@ extension Auditor {
     /// The sickness of its topic; nil: that is healthy.
     func sickness(of number: Int) -> WorldPlan.Sickness.Kind? {
         guard !options.sick.isEmpty else { return nil }
-        let record = world.plan.records[notifications[number].record]
+        let record = world.records[notifications[number].record]
         guard record.form != .withoutCertificate else { return nil }
         return options.sick.first { $0.topic == record.topic }?.kind
     }
@@ -42,7 +42,7 @@ extension Auditor {
     var waiting: Int { notifications.indices.count(where: isWaiting) }
 
     private func isWaiting(_ number: Int) -> Bool {
-        notifications[number].outcomeAt == nil && !isExcused(number) && !isSick(number)
+        notifications[number].outcomeAt == nil && !isMoved(number) && !isExcused(number) && !isSick(number)
     }
 
     /// All that healthy topics have is behind what is committed, or has its outcome where a sick topic without a name
@@ -55,7 +55,7 @@ extension Auditor {
                 guard position.isFull || areBadTokensBehind(position, entry) else { return false }
                 return (firstOf[entry.ordinal]..<end(of: entry.ordinal)).allSatisfy { number in
                     isSick(number) || isExcused(number) || isBehind(position, number, at: entry.record.offset)
-                        || position.isFull && notifications[number].outcomeAt != nil
+                        || position.isFull && (notifications[number].outcomeAt != nil || isMoved(number))
                 }
             }
         }
@@ -75,15 +75,17 @@ extension Auditor {
         }
     }
 
-    /// Its request was published to its token once more.
+    /// Its request was published to its token once more, and not by a worker that moved it.
     func isRepeated(_ number: Int) -> Bool {
-        siblings(of: number).contains { $0 != number && world.offset(ofRecord: notifications[$0].record) != nil }
+        siblings(of: number).contains { other in
+            original(of: other) != original(of: number)
+                && world.offset(ofRecord: notifications[other].record) != nil
+        }
     }
 
     /// The notifications that carry the same request to the same token, itself included.
     func siblings(of number: Int) -> [Int] {
-        let record = notifications[number].record
-        guard let request = world.plan.records[record].request else { return [number] }
+        guard let request = world.records[notifications[number].record].request else { return twins(of: number) }
         return requests[request, default: []].compactMap {
             self.number(record: $0, token: notifications[number].token)
         }

@@ -96,17 +96,24 @@ extension Auditor {
 
     /// Checks that notifications which Redis remembers as arrived are not sent again.
     func checkRememberedRequest(of number: Int) {
+        let objection = rememberedRequest(of: number)
+        check(objection == nil, 3, objection ?? "")
+    }
+
+    /// The reason why a notification must not be sent, as far as Redis tells it; nil: it may.
+    func rememberedRequest(of number: Int) -> String? {
         guard options.dedupeWindow > 0, options.publishesAll, !options.sendsWithoutRedis,
             let fetch = fetches[notifications[number].record]
-        else { return }
+        else { return nil }
         for sibling in siblings(of: number) where sibling != number && notifications[sibling].accepted > 0 {
             // A notification whose fate was given up is not remembered, even if it was accepted.
             guard notifications[sibling].hasArrived, let settled = notifications[sibling].outcomeAt else { continue }
             // Of two lanes both may be under way at once.
             let isOfOneLane = lane(of: sibling) == lane(of: number)
             let time = isOfOneLane ? fetch.time : takenTime(of: notifications[number].record, fetch)
-            check(time <= settled, 3, "\(name(number)) was sent, though its request arrived before")
+            if settled < time { return "\(name(number)) was sent, though its request arrived before" }
         }
+        return nil
     }
 
     // MARK: Dead letters
@@ -128,7 +135,7 @@ extension Auditor {
         guard holds(.deadLetters), !world.hasBrokenProducers, let owner = owners[partition] else { return }
         let record = meant.ordinal
         // Refusals of content wait for each other for a time, and not while their topic stops.
-        let isRefusedContent = world.plan.records[record].refusal != nil && reason.hasPrefix("gateway-status")
+        let isRefusedContent = world.records[record].refusal != nil && reason.hasPrefix("gateway-status")
         let most = isRefusedContent ? 4 : 1
         let assignment = "\(letter.worker) \(owner.since) \(record)"
         let count = deadLetters["\(assignment) \(reason)", default: 0] + 1
@@ -170,7 +177,7 @@ extension Auditor {
         // A topic slowed by its own settings, or by a fault that meets all, is not harmed by others; connections
         // that are renewed every second or two spend the whole budget.
         guard world.plan.faults.isEmpty, options.inFlight >= 100, options.connectionMaxAge == 0 else { return }
-        let record = world.plan.records[notifications[number].record]
+        let record = world.records[notifications[number].record]
         guard !isTroubledByItself(record.topic), !isShortOfStreams(record.topic) else { return }
         guard record.coalescingKey == 0, record.request == nil else { return }
         guard !options.certificateGaps.contains(where: { $0.topic == record.topic }) else { return }

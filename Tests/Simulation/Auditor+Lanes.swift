@@ -12,13 +12,13 @@ extension Auditor {
         for worker in process.workers { processes[worker.number] = process.number }
     }
 
-    func lane(of number: Int) -> RequestLane { world.plan.records[notifications[number].record].lane }
+    func lane(of number: Int) -> RequestLane { world.records[notifications[number].record].lane }
 
     // MARK: Order
 
     /// The place of a notification's sequence among those of its token.
     func sequence(of number: Int) -> Int {
-        let record = world.plan.records[notifications[number].record]
+        let record = world.records[notifications[number].record]
         return world.laneMap.index(of: record.lane) * (options.coalescingKeys + 1) + record.coalescingKey
     }
 
@@ -66,7 +66,7 @@ extension Auditor {
     /// held back.
     func checkUrgency(of number: Int, writtenAt: VirtualTime) {
         guard options.isCalm, lane(of: number) == .urgent else { return }
-        let record = world.plan.records[notifications[number].record]
+        let record = world.records[notifications[number].record]
         // Such wait for newer ones, or for what was published before.
         guard record.coalescingKey == 0, record.request == nil else { return }
         let since = max(World.start + record.time, world.broker.group(of: .urgent).movedAt)

@@ -36,17 +36,18 @@ extension Auditor {
 
     /// Checks the work of one event of a worker's loop: virtual time does not see how long it takes.
     func checkWork(of worker: SimulatedWorker) {
-        // The rest of a slice, and the next one, to each of two Kafka topics.
+        // The rest of a slice, and the next one, to each of two Kafka topics, or three where records are moved.
         let calls = worker.producer.calls
         worker.producer.calls = 0
         check(
-            calls <= 4 * options.publicationUnits,
+            calls <= (options.quotas.isEmpty ? 4 : 6) * options.publicationUnits,
             7,
             "\(worker.name) produces \(calls) messages at once, of \(options.publicationUnits) in a turn"
         )
         let records = worker.shard?.stages.intake.counters.records ?? 0
         let taken = records - worker.recordsBefore
         worker.recordsBefore = records
+        if taken > 0 { noteOverQuota(of: worker) }
         check(
             taken <= ShardLimits.batchesPerTurn * options.batch + ShardLimits.catchUpRecords,
             7,
@@ -105,11 +106,14 @@ extension Auditor {
     /// twice each, and those that other lanes have in flight by then. Tokens with payloads of their own take more, and
     /// a presumption that comes too early clears the content.
     func contentRefusalRead(of record: Int, by worker: SimulatedWorker) {
+        // Of several copies it is not known which one was refused.
+        let places = places(of: record, in: worker.lane)
+        guard let record = places.first, places.count == 1 else { return }
         // Fed to a worker anew, a record shows it again what has no outcome yet.
         let since = owners[world.partition(ofRecord: record)]?.since ?? 0
         let key = [record, worker.number, Int(since)]
         contentRefusals[key, default: 0] += 1
-        guard options.isPunctual, !world.plan.records[record].addsToBadge else { return }
+        guard options.isPunctual, !world.records[record].addsToBadge else { return }
         let count = contentRefusals[key, default: 0]
         check(
             count <= 6 + 4 * options.lanes,
@@ -122,7 +126,7 @@ extension Auditor {
     /// has no registered tokens.
     func checkGivenUp(_ number: Int, at time: VirtualTime) {
         guard !world.hasClockJumps else { return }
-        let isUncertified = world.plan.records[notifications[number].record].form == .withoutCertificate
+        let isUncertified = world.records[notifications[number].record].form == .withoutCertificate
         let gap = certificateGap(of: number)
         check(
             isUncertified || gap != nil && !options.hasRegistrations,
@@ -144,13 +148,13 @@ extension Auditor {
 
     /// The time without a certificate of a topic that has one at others.
     private func certificateGap(of number: Int) -> WorldPlan.CertificateGap? {
-        let record = world.plan.records[notifications[number].record]
+        let record = world.records[notifications[number].record]
         guard record.form != .withoutCertificate else { return nil }
         return options.certificateGaps.first { $0.topic == record.topic }
     }
 
     private func isGraceOver(for number: Int, at time: VirtualTime) -> Bool {
-        let record = world.plan.records[notifications[number].record]
+        let record = world.records[notifications[number].record]
         let isUncertified = record.form == .withoutCertificate
         // No worker has missed it before a first record came, or while it was there.
         let first = world.plan.records.first { isUncertified ? $0.form == record.form : $0.topic == record.topic }

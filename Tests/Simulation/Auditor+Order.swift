@@ -18,30 +18,38 @@ extension Auditor {
     ///
     /// - Parameter isGivenUp: over a connection, or a stream, of which the worker expects nothing any more.
     func accepted(record: Int, token: Int, from worker: SimulatedWorker, isGivenUp: Bool, writtenAt: VirtualTime) {
-        guard record < firstOf.count, let number = number(record: record, token: token) else {
+        // Several: copies of one record, of which any may be the one that was sent.
+        let numbers = numbers(record: record, token: token, in: worker.lane)
+        guard let number = numbers.last else {
             return check(false, 1, "the gateway read a notification that was not published: \(record), \(token)")
         }
         world.note(.accepted, number, worker.number, "\(name(number)) accepted from \(worker.name)")
         let wasAccepted = notifications[number].accepted > 0
-        notifications[number].accepted += 1
-        notifications[number].acceptedAt = now
+        for number in numbers {
+            notifications[number].accepted += 1
+            notifications[number].acceptedAt = now
+        }
         acceptances[key(worker, World.place(ofToken: token).topic)] = now
         checkTime(of: number)
-        let partition = world.partition(ofRecord: record)
-        guard let owner = owners[partition], owner.member == worker.member, owner.since <= writtenAt,
-            !isGivenUp
+        let own = notifications[number].record
+        guard let owner = owners[world.partition(ofRecord: own)], owner.member == worker.member,
+            owner.since <= writtenAt, !isGivenUp
         else {
             // From a worker that has no right to it (any more), or over a connection whose fate it has given up.
             exempt(number)
             return
         }
-        checkRepetition(of: number, by: owner, writtenAt: writtenAt, worker: worker.number)
-        checkRememberedRequest(of: number)
+        let objections = numbers.map { number in
+            repetition(of: number, by: owner, writtenAt: writtenAt, worker: worker.number)
+                ?? rememberedRequest(of: number)
+        }
+        check(objections.contains { $0 == nil }, 3, objections.compactMap { $0 }.last ?? "")
+        guard numbers.count == 1 else { return exempt(number) }
         if !wasAccepted { checkUrgency(of: number, writtenAt: writtenAt) }
-        if !options.sendsWithoutRedis, let fetch = fetches[record], fetch.member == owner.member,
+        if !options.sendsWithoutRedis, let fetch = fetches[own], fetch.member == owner.member,
             !world.redis.wasBroken(token: token, since: fetch.time)
         {
-            let isKnown = isKnownDead(token, at: takenTime(of: record, fetch))
+            let isKnown = isKnownDead(token, at: takenTime(of: own, fetch))
             check(!isKnown, 5, "\(name(number)) was sent, though its token was dead when the record was read")
         }
         noteOrder(of: number, token: token, wasAccepted: wasAccepted)
@@ -55,23 +63,29 @@ extension Auditor {
         writtenAt: VirtualTime,
         worker: Int
     ) {
-        let record = notifications[number].record
-        guard let offset = world.offset(ofRecord: record) else { return }
+        let objection = repetition(of: number, by: owner, writtenAt: writtenAt, worker: worker)
+        check(objection == nil, 3, objection ?? "")
+    }
+
+    /// The reason why a notification must not be sent again; nil: it may.
+    private func repetition(
+        of number: Int,
+        by owner: Ownership,
+        writtenAt: VirtualTime,
+        worker: Int
+    ) -> String? {
+        guard let offset = world.offset(ofRecord: notifications[number].record) else { return nil }
         // An answer that comes late, after the commit, is followed by resends; in between the group may have moved.
-        check(
-            !isBehind(owner.done, number, at: offset) || !options.isPunctual,
-            3,
-            "\(name(number)) was sent again, though it was committed as done before"
-        )
-        guard options.isPunctual, let settled = notifications[number].outcomeAt else { return }
+        guard options.isPunctual else { return nil }
+        if isBehind(owner.done, number, at: offset) {
+            return "\(name(number)) was sent again, though it was committed as done before"
+        }
         // A producer that broke for good may have stored what its successor stores again.
-        guard !world.hasBrokenProducers else { return }
-        check(
-            notifications[number].outcomeBy != worker || notifications[number].decidedAt < owner.since
-                || writtenAt <= settled,
-            3,
-            "\(name(number)) was sent again by the worker that had settled it"
-        )
+        guard let settled = notifications[number].outcomeAt, !world.hasBrokenProducers else { return nil }
+        let wasSettledHere =
+            notifications[number].outcomeBy == worker && owner.since <= notifications[number].decidedAt
+            && settled < writtenAt
+        return wasSettledHere ? "\(name(number)) was sent again by the worker that had settled it" : nil
     }
 
     /// A committed position covers a notification of a record at an offset.
@@ -82,11 +96,13 @@ extension Auditor {
     }
 
     func noteOrder(of number: Int, token: Int, wasAccepted: Bool) {
-        let key = world.plan.records[notifications[number].record].coalescingKey
+        let key = world.records[notifications[number].record].coalescingKey
         let sequence = sequence(of: number)
         let newest = sequences[token][sequence].newest
-        // It was passed unread, and is read after all: because the partition has moved, or was set back.
-        if number < newest, isReplacement(number) { exempt(number) }
+        let isOlder = newest >= 0 && rank(of: number) < rank(of: newest)
+        // It was passed unread, and is read after all: because the partition has moved, or was set back. Or it was to
+        // be moved, and could not be.
+        if isOlder, isReplacement(number) || moves.overQuota.contains(notifications[number].record) { exempt(number) }
         // One with an outcome, or that was left out or given up before, is sent again because that was not committed.
         // No outcome may have said that one with a coalescing key was superseded, and none is published for a summary.
         let isFirst =
@@ -94,13 +110,13 @@ extension Auditor {
             && !mayBeGivenUp(number) && !mayHaveBeenDuplicate(number)
         if isAcceptanceKnown, !isExempt(number), isFirst, key == 0 {
             check(
-                number > newest,
+                !isOlder,
                 4,
                 "\(name(number)) was first accepted after record \(notifications[max(0, newest)].record)"
             )
         }
         sequences[token][sequence].last = number
-        sequences[token][sequence].newest = max(newest, number)
+        sequences[token][sequence].newest = isOlder ? newest : number
         let stamped = sequences[token][sequence].newestStamped
         if stamped < 0 || isNewer(number, than: stamped) { sequences[token][sequence].newestStamped = number }
     }
@@ -133,6 +149,8 @@ extension Auditor {
                 // A sick topic's backlog may be on its way once more when the world ends, and retention may have taken
                 // some.
                 guard !isSick(sequence.newest), !isDeleted(sequence.newest) else { continue }
+                // So may one that the next owner has moved instead of sending it again.
+                guard !isMoved(sequence.newest) else { continue }
                 // So may a notification that no stored position says is done, once its partition has moved.
                 let partition = Int(world.partition(ofRecord: notifications[sequence.newest].record))
                 guard !isOpen(sequence.newest, committed[partition]) else { continue }
@@ -153,7 +171,7 @@ extension Auditor {
     /// out, and no outcome says so.
     private func mayBeDuplicate(_ number: Int) -> Bool {
         guard options.dedupeWindow > 0, !options.publishesAll else { return false }
-        return siblings(of: number).contains { $0 < number } || isRepeatedInOtherLane(number)
+        return siblings(of: number).contains { rank(of: $0) < rank(of: number) } || isRepeatedInOtherLane(number)
     }
 
     /// A committed position does not say that it is done: the next owner sends it again, behind older ones.
@@ -166,25 +184,23 @@ extension Auditor {
     ///
     /// - Parameter isDated: it has named the time of the token's death.
     func refused(record: Int, token: Int, isDated: Bool = false) {
-        if firstOf.indices.contains(record), let number = number(record: record, token: token) {
-            notifications[number].wasRefused = true
-        }
+        refusedForGood(record: record, token: token)
         refusalRead(token: token, isDated: isDated)
         noteDoubtful(token)
     }
 
     /// The gateway refused a notification for good, or may have; its token is innocent.
     func refusedForGood(record: Int, token: Int) {
-        guard firstOf.indices.contains(record), let number = number(record: record, token: token) else { return }
-        notifications[number].wasRefused = true
+        for number in twins(record: record, token: token) { notifications[number].wasRefused = true }
     }
 
     /// The gateway closed a connection without a word on a notification, or ended its stream so, or left it without an
     /// answer. A worker to which it happens too often gives the notification up.
     func leftUnanswered(record: Int, token: Int) {
-        guard firstOf.indices.contains(record), let number = number(record: record, token: token) else { return }
-        notifications[number].unanswered += 1
-        if notifications[number].unanswered >= World.loneCloses { notifications[number].wasRefused = true }
+        for number in twins(record: record, token: token) {
+            notifications[number].unanswered += 1
+            if notifications[number].unanswered >= World.loneCloses { notifications[number].wasRefused = true }
+        }
     }
 
     /// A worker has read that the gateway refused a token: to the worker that is its death, unless it is dated.

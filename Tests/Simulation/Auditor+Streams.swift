@@ -5,7 +5,7 @@ import PipelineCore
 extension Auditor {
     /// The notification's topic goes over HTTP/2.
     func isOverStreams(_ number: Int) -> Bool {
-        options.isOverStreams(world.plan.records[notifications[number].record].topic)
+        options.isOverStreams(world.records[notifications[number].record].topic)
     }
 
     /// A worker opens a stream with a request.
@@ -26,7 +26,7 @@ extension Auditor {
     /// A worker has given a notification up because its topic is refused: so many may be, until the app stops for all
     /// shards of the process.
     func checkTopicRejection(of number: Int, by worker: Int) {
-        let topic = world.plan.records[notifications[number].record].topic
+        let topic = world.records[notifications[number].record].topic
         let process = processes[worker] ?? worker
         topicRejections[[process, topic], default: []].insert(number)
         let count = topicRejections[[process, topic], default: []].count

@@ -3,14 +3,14 @@ import PushSchemas
 /// Outcomes of records whose publishers ask for a summary.
 extension Auditor {
     func asksForSummary(_ number: Int) -> Bool {
-        world.plan.records[notifications[number].record].report == .summary
+        world.records[notifications[number].record].report == .summary
     }
 
     /// The summary of a record is stored. It does not say which of its tokens has which outcome.
     func storedSummary(_ summary: PushOutcome, of record: Int, by worker: Int, producedAt time: VirtualTime) {
         let numbers = firstOf[record]..<end(of: record)
         world.note(.outcome, numbers.lowerBound, summary.kind.rawValue, "summary of record \(record)")
-        check(world.plan.records[record].report == .summary, 1, "record \(record) has a summary that nobody asked for")
+        check(world.records[record].report == .summary, 1, "record \(record) has a summary that nobody asked for")
         let counts = Dictionary(summary.counts.map { ($0.kind, Int($0.tokens)) }, uniquingKeysWith: +)
         let total = counts.values.reduce(0, +)
         check(
@@ -37,7 +37,7 @@ extension Auditor {
             notifications[number].outcomeBy = worker
             notifications[number].decidedAt = time
             notifications[number].hasArrived = arrived == total
-            open -= 1
+            if !isMoved(number) { open -= 1 }
         }
         badOutcomes[record, default: []].formUnion(badTokens(of: record))
     }

@@ -154,7 +154,8 @@ final class Auditor {
     var plainRequests: Set<[Int]> = []
     /// Orders to discard, by topic and place of the lane.
     var discards: [[Int]: [AppControl.Discard]] = [:]
-    /// Notifications without an outcome.
+    var moves = Moves()
+    /// Notifications without an outcome, but for those of records that were moved.
     var open = 0
     /// No notification before this one waits for its outcome.
     var waitingStart = 0

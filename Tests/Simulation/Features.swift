@@ -103,6 +103,8 @@ struct Features: OptionSet, Sendable, Hashable {
     static let disallowedTopics = Features(rawValue: 1 << 47)
     /// Requests in several lanes, and workers that serve all of them or one.
     static let lanes = Features(rawValue: 1 << 48)
+    /// Quotas of the urgent lane, over which records are moved; where there are lanes.
+    static let quota = Features(rawValue: 1 << 49)
 
     /// New ones come at the end: the dice of a feature are told by its place.
     static let named: [(name: String, feature: Features)] = [
@@ -123,7 +125,7 @@ struct Features: OptionSet, Sendable, Hashable {
         ("different-owners", .differentOwners),
         ("little-room", .littleRoom), ("refused-publications", .refusedPublications),
         ("refused-contents", .refusedContents), ("cut-logs", .cutLogs),
-        ("disallowed-topics", .disallowedTopics), ("lanes", .lanes),
+        ("disallowed-topics", .disallowedTopics), ("lanes", .lanes), ("quota", .quota),
     ]
 
     static let all = Features(named.map(\.feature))

@@ -19,6 +19,8 @@ struct OwnerTraits: Sendable {
     var knowsSpread = true
     /// Most lanes of a topic, beside which those of probation are; nil: as many as the world has.
     var lanes: Int?
+    /// It knows the quotas of the urgent lane.
+    var hasQuotas = true
 
     init() {}
 
@@ -43,6 +45,7 @@ struct OwnerTraits: Sendable {
         var changed = configuration
         changed.environments.removeAll { !environments.contains($0.name) }
         if !knowsSpread { changed.apps = changed.apps.mapValues { $0.withoutSpread } }
+        if !hasQuotas { changed.apps = changed.apps.mapValues { $0.withoutQuota } }
         if let lanes { changed.worker.connectionsPerTopic = min(lanes, changed.worker.connectionsPerTopic) }
         return changed
     }
@@ -87,6 +90,12 @@ extension AppOverrides {
     fileprivate var withoutSpread: Self {
         var changed = self
         changed.spread = nil
+        return changed
+    }
+
+    fileprivate var withoutQuota: Self {
+        var changed = self
+        changed.urgentQuota = nil
         return changed
     }
 }

@@ -286,7 +286,7 @@ final class SimulatedConnection: GatewayConnection {
         lastAccepted = last
         for (token, record) in accepted {
             if let objection = flight.objection { world.auditor.check(false, 3, objection) }
-            world.auditor.checkLevers(flight.controls, record: record, token: token)
+            world.auditor.checkLevers(flight.controls, record: record, token: token, in: worker.lane)
             world.auditor.accepted(
                 record: record,
                 token: token,

@@ -64,7 +64,7 @@ final class SimulatedProducer: MessageProducer {
         guard !isClosed else { throw .alreadyClosed }
         if topic != World.names.tombstones { calls += 1 }
         guard queued.count + stored.count < world.plan.options.producerRoom else { throw .queueFull }
-        let published = Published(
+        var published = Published(
             topic: topic,
             partition: partition,
             key: key ?? [],
@@ -74,6 +74,7 @@ final class SimulatedProducer: MessageProducer {
             time: world.clock.now
         )
         if let refusal = world.refusal(of: published), refusal.isKnownToClients { throw refusal.error }
+        if topic == World.requests { published.ownedSince = world.auditor.moving(published) }
         queued.append(Message(opaque: opaque, record: published))
         send()
     }
@@ -171,7 +172,7 @@ final class SimulatedProducer: MessageProducer {
     }
 }
 
-/// A record of another topic than push.requests.
+/// A record that a worker publishes.
 struct Published {
     var topic: String
     var partition: Int32?
@@ -181,4 +182,6 @@ struct Published {
     /// The worker that published it, and the time.
     var worker: Int
     var time: VirtualTime
+    /// Of a record that is moved: since when the worker has had its partition; nil: it has it no more.
+    var ownedSince: VirtualTime?
 }

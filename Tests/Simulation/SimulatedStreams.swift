@@ -332,7 +332,7 @@ final class SimulatedStreams: StreamConnection {
 
     func accept(_ request: Request) {
         if let objection = request.objection { world.auditor.check(false, 3, objection) }
-        world.auditor.checkLevers(request.controls, record: request.record, token: request.token)
+        world.auditor.checkLevers(request.controls, record: request.record, token: request.token, in: worker.lane)
         world.auditor.accepted(
             record: request.record,
             token: request.token,

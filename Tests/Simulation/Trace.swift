@@ -11,7 +11,7 @@ struct Trace {
     enum Kind: UInt64 {
         case fault, accepted, refused, outcome, committed, commitRefused, assigned, revoked, fetched, connecting
         case connected, disconnected, answered, tombstone, started, stopped, crashed, generation, deadLetter, committing
-        case changed
+        case changed, moved
     }
 
     init(tells: Bool) {

@@ -207,7 +207,7 @@ extension World {
     static let payloadBytes = payloadBeginning.utf8.count + 2
 
     static func requestID(_ ordinal: Int, _ record: WorldPlan.Record) -> String {
-        record.request.map { "twice\($0)" } ?? "r\(ordinal)"
+        record.request.map { "twice\($0)" } ?? "r\(record.moved?.from ?? ordinal)"
     }
 
     static func request(
@@ -253,7 +253,8 @@ extension World {
 
     /// The time of publication that a record names.
     static func unixMilliseconds(of record: WorldPlan.Record) -> Int64 {
-        1_800_000_000_000 + Int64((record.time - min(record.time, record.backdated)) / .milliseconds(1))
+        let time = record.moved?.time ?? record.time - min(record.time, record.backdated)
+        return 1_800_000_000_000 + Int64(time / .milliseconds(1))
     }
 
     /// UNIX seconds of a moment.
@@ -304,6 +305,9 @@ extension World {
                 topic.spread = 2
                 configuration.apps[bundle] = topic
             }
+        }
+        for (topic, quota) in options.quotas {
+            configuration.apps[bundles[topic], default: AppOverrides()].urgentQuota = quota
         }
         if options.memoryBytes > 0 {
             configuration.worker.shardMemoryBytes = options.memoryBytes

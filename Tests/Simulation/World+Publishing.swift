@@ -14,12 +14,15 @@ extension World {
 
     /// Kafka topics that workers publish to, by the number in a fault.
     private static let published = [names.outcomes, names.deadLetters, names.tombstones]
+    /// The number of the one that they move records to, in worlds with quotas.
+    static let movesNumber = published.count
 
     /// The brokers refuse a Kafka topic for a time.
     func refuse(topic: Int, isUnknown: Bool, for time: VirtualTime) {
         let error: KafkaError = isUnknown ? .unknownTopic : .topicNotAuthorized
         let refusal = PublishingRefusal(error: error, isKnownToClients: isUnknown)
-        refusedTopics[Self.published[topic % Self.published.count]] = (clock.now + time, refusal)
+        let published = Self.published + (plan.options.quotas.isEmpty ? [] : [Self.requests])
+        refusedTopics[published[topic % published.count]] = (clock.now + time, refusal)
     }
 
     /// Nil: the brokers take it.

@@ -50,9 +50,11 @@ final class World {
     /// Partitions that workers counted as cut, those of workers that have ended.
     var cutsCounted = 0
     let laneMap: LaneMap
+    /// The records of the plan, and behind them those that workers have made.
+    private(set) var records: [WorldPlan.Record]
     /// The topics that the sender counts the records to, and the partitions.
-    private let topics: [AppHash]
-    private let partitions: [Int32]
+    private var topics: [AppHash]
+    private var partitions: [Int32]
     let tokens: Tokens
     let tombstones = SimulatedTombstones()
     /// The levers that operators have set.
@@ -78,6 +80,7 @@ final class World {
         dice = Dice(seed: plan.seed, stream: 1)
         tokens = plan.options.isSpread ? .spread : .plain
         trace = Trace(tells: tells)
+        records = plan.records
         topics = plan.records.map { Self.topic(of: $0, plan.options) }
         let lanes = LaneMap(plan.options.requestLanes, partitions: plan.options.partitions)
         laneMap = lanes
@@ -233,9 +236,17 @@ final class World {
 
     /// The traits of a worker's life; those of the last lives let the world end.
     func drawTraits(ofLife number: Int) -> OwnerTraits {
-        guard plan.options.hasDifferentOwners, !isHealed else { return OwnerTraits() }
-        var dice = Dice(seed: plan.seed, stream: UInt64(number) + 5000)
-        return OwnerTraits(&dice)
+        var traits = OwnerTraits()
+        guard !isHealed else { return traits }
+        if plan.options.hasDifferentOwners {
+            var dice = Dice(seed: plan.seed, stream: UInt64(number) + 5000)
+            traits = OwnerTraits(&dice)
+        }
+        if plan.options.changesQuotas {
+            var dice = Dice(seed: plan.seed, stream: UInt64(number) + 6000)
+            traits.hasQuotas = dice.chance(60)
+        }
+        return traits
     }
 
     func publish(_ ordinal: Int) {
@@ -255,7 +266,21 @@ final class World {
             timestampMilliseconds: Self.unixMilliseconds(of: record),
             partition: partition(ofRecord: ordinal)
         )
-        offsets[ordinal] = broker.end(of: partition(ofRecord: ordinal)) - 1
+        noteOffset(ofRecord: ordinal)
+    }
+
+    /// A record is the last one of its partition now.
+    func noteOffset(ofRecord ordinal: Int) { offsets[ordinal] = broker.end(of: partition(ofRecord: ordinal)) - 1 }
+
+    /// A worker has made a record.
+    ///
+    /// - Returns: its ordinal.
+    func append(_ record: WorldPlan.Record, in partition: Int32) -> Int {
+        records.append(record)
+        topics.append(Self.topic(of: record, plan.options))
+        partitions.append(partition)
+        offsets.append(nil)
+        return records.count - 1
     }
 
     func startWorker(slot: Int) {
@@ -318,7 +343,7 @@ final class World {
                 auditor.check(false, 1, "an outcome that cannot be read")
                 return 0
             }
-            auditor.stored(outcome, by: record.worker, producedAt: record.time)
+            auditor.stored(outcome, by: record.worker, producedAt: record.time, headers: record.headers)
         } else if record.topic == World.names.tombstones {
             let tombstone = try? PushTombstone(serializedBytes: record.value)
             auditor.check(tombstone?.bundleID.isEmpty == false, 1, "a tombstone that cannot be read")
@@ -326,6 +351,8 @@ final class World {
             tombstones.append(key: record.key, value: record.value)
             let latest = tombstone.refused.reduce(tombstone.tombstonedAt) { max($0, $1.refusedAt) }
             auditor.tombstonePublished(Array(tombstone.token), at: UInt32(clamping: latest))
+        } else if record.topic == Self.requests {
+            return moved(record)
         } else {
             note(.deadLetter, record.worker, 0, "a record in \(record.topic)")
             auditor.deadLettered(record)

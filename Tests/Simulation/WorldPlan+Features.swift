@@ -10,16 +10,25 @@ extension WorldPlan {
     private static let featureShare = 11
     /// The same of the other transport, which is half of the sender.
     private static let streamShare = 35
+    /// The same of what only worlds with lanes have.
+    private static let laneShare = 60
 
     mutating func widen(_ features: Features) {
         var dice = Dice(seed: seed, stream: 2)
         guard !features.isEmpty, !dice.chance(Self.plainShare) else { return }
         for (place, named) in Features.named.enumerated() where features.contains(named.feature) {
             var dice = Dice(seed: seed, stream: UInt64(1000 + place))
-            let share = named.feature == .streams ? Self.streamShare : Self.featureShare
-            if dice.chance(share) { add(named.feature, &dice) }
+            if dice.chance(Self.share(of: named.feature)) { add(named.feature, &dice) }
         }
         faults.sort { $0.time < $1.time }
+    }
+
+    private static func share(of feature: Features) -> Int {
+        switch feature {
+        case .streams: streamShare
+        case .quota: laneShare
+        default: featureShare
+        }
     }
 
     private var end: VirtualTime { records.last?.time ?? 0 }
@@ -123,6 +132,7 @@ extension WorldPlan {
         case .disallowedTopics: disallowTopics(&dice)
         case .levers: for _ in 0..<dice.pick(1...4) { pullLever(&dice) }
         case .lanes: chooseLanes(&dice)
+        case .quota: chooseQuotas(&dice)
         default: break
         }
     }

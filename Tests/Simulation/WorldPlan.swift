@@ -98,6 +98,10 @@ struct WorldPlan: Sendable, Equatable {
         var requestLanes = [RequestLane.normal]
         /// The lanes that each worker serves, ascending; with more workers they begin anew.
         var servedLanes = [[RequestLane.normal]]
+        /// Tokens a minute that stay urgent in each shard, by topic; of the others all do.
+        var quotas: [Int: Int] = [:]
+        /// Some lives of workers know no quotas.
+        var changesQuotas = false
         /// Nothing troubles an app or holds urgent requests up, so that their times are bounded.
         var isCalm = false
     }
@@ -188,10 +192,18 @@ struct WorldPlan: Sendable, Equatable {
         var shift = 0
         /// The lane that it is published in.
         var lane = RequestLane.normal
+        /// The move by which a worker has made it; nil: its publisher has. Of no record of a plan.
+        var moved: Move?
         /// It adds one to the number of each token.
         var addsToBadge = false
         /// Bytes of its trace header; 0: it has none.
         var headerBytes = 0
+
+        /// The urgent record that a worker moved, and the time since the world's beginning.
+        struct Move: Sendable, Equatable {
+            var from: Int
+            var time: VirtualTime
+        }
 
         /// The sender looks at nothing of it, and it belongs to no topic.
         var isRefused: Bool { form == .undecodable || form == .overheaded }
