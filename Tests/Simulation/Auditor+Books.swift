@@ -13,11 +13,13 @@ extension Auditor {
         fetchTimes[[record, member.number]] = now
         noteTaking(record, by: member)
         noteReading(record, by: member)
+        noteFeeding(record, by: member)
     }
 
     /// A record is read by a worker that catches up, be it for another topic.
     func fetchedAgain(_ record: Int, by member: SimulatedConsumer) {
         noteReading(record, by: member)
+        noteFeeding(record, by: member)
         guard fetches[record]?.member != member.number else { return }
         // Another member may have had it meanwhile, while this one has it still.
         guard let time = fetchTimes[[record, member.number]] else { return fetched(record, by: member) }

@@ -155,6 +155,7 @@ final class Auditor {
     /// Orders to discard, by topic and place of the lane.
     var discards: [[Int]: [AppControl.Discard]] = [:]
     var moves = Moves()
+    var warmth = Warmth()
     /// Notifications without an outcome, but for those of records that were moved.
     var open = 0
     /// No notification before this one waits for its outcome.

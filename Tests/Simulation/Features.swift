@@ -105,6 +105,8 @@ struct Features: OptionSet, Sendable, Hashable {
     static let lanes = Features(rawValue: 1 << 48)
     /// Quotas of the urgent lane, over which records are moved; where there are lanes.
     static let quota = Features(rawValue: 1 << 49)
+    /// Topics whose connections are open before anything is to be sent; where there is an urgent lane beside others.
+    static let warmth = Features(rawValue: 1 << 50)
 
     /// New ones come at the end: the dice of a feature are told by its place.
     static let named: [(name: String, feature: Features)] = [
@@ -126,6 +128,7 @@ struct Features: OptionSet, Sendable, Hashable {
         ("little-room", .littleRoom), ("refused-publications", .refusedPublications),
         ("refused-contents", .refusedContents), ("cut-logs", .cutLogs),
         ("disallowed-topics", .disallowedTopics), ("lanes", .lanes), ("quota", .quota),
+        ("warmth", .warmth),
     ]
 
     static let all = Features(named.map(\.feature))

@@ -37,6 +37,11 @@ final class SimulatedConnectors: GatewayConnectors {
 
     func hasCertificate(environment: String, bundleID: String) -> Bool {
         guard let topic = World.topic(ofBundle: bundleID), held.contains(topic) else { return false }
+        // Topics that are kept warm are asked for in all environments.
+        let world = worker.world
+        guard world.plan.options.warm.isEmpty || environment == world.plan.options.environment(of: topic) else {
+            return false
+        }
         if let missing, found.insert(topic).inserted {
             missing.found(bundleID: bundleID, environment: environment)
         }

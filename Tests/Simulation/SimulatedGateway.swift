@@ -180,6 +180,7 @@ final class SimulatedConnector: GatewayConnecting {
 
     func connect(_ lane: GatewayLane, attempt: Int) {
         let world = gateway.world
+        world.auditor.connectingUnused(worker, to: gateway.topic, lane)
         world.auditor.connecting(worker, lane)
         world.note(
             .connecting,

@@ -33,6 +33,7 @@ final class SimulatedStreamConnector: StreamConnecting {
 
     func connect(_ owner: CredentialConnections, number: UInt32) {
         let topic = gateways[0].topic
+        if !isKeyed { world.auditor.connectingUnused(worker, to: topic, owner) }
         world.auditor.connecting(worker, of: owner)
         world.note(.connecting, worker.number, topic, "\(worker.name) connects to \(topic) over HTTP/2, \(number)")
         let now = world.clock.now

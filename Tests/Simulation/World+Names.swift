@@ -309,6 +309,8 @@ extension World {
         for (topic, quota) in options.quotas {
             configuration.apps[bundles[topic], default: AppOverrides()].urgentQuota = quota
         }
+        for topic in options.warm { configuration.apps[bundles[topic], default: AppOverrides()].urgentWarm = true }
+        if options.idleTimeout > 0 { configuration.worker.idleTimeout = .nanoseconds(Int64(options.idleTimeout)) }
         if options.memoryBytes > 0 {
             configuration.worker.shardMemoryBytes = options.memoryBytes
             configuration.worker.topicMemoryBytes = options.memoryBytes / 2

@@ -297,6 +297,7 @@ final class World {
         else { return }
         auditor.checkLimits(of: shard, worker)
         auditor.checkWork(of: worker)
+        auditor.checkWarmth(of: shard, worker)
     }
 
     // MARK: What the parts ask and tell

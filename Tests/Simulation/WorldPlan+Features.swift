@@ -26,7 +26,7 @@ extension WorldPlan {
     private static func share(of feature: Features) -> Int {
         switch feature {
         case .streams: streamShare
-        case .quota: laneShare
+        case .quota, .warmth: laneShare
         default: featureShare
         }
     }
@@ -133,6 +133,7 @@ extension WorldPlan {
         case .levers: for _ in 0..<dice.pick(1...4) { pullLever(&dice) }
         case .lanes: chooseLanes(&dice)
         case .quota: chooseQuotas(&dice)
+        case .warmth: chooseWarmth(&dice)
         default: break
         }
     }

@@ -36,8 +36,9 @@ extension WorldPlan {
     private mutating func chooseKeyed(_ dice: inout Dice) {
         options.keyed = []
         guard dice.chance(50) else { return }
+        // Nor is one whose troubles nothing else of the world is to meet.
         let others = Set(options.sick.map(\.topic) + options.certificateGaps.map(\.topic))
-        options.keyed = options.streams.filter { !others.contains($0) }
+        options.keyed = options.streams.filter { !others.contains($0) && $0 != options.lateTopic }
     }
 
     /// The service refuses a topic over HTTP/2 for a time, with each request to it.

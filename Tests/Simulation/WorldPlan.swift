@@ -102,6 +102,12 @@ struct WorldPlan: Sendable, Equatable {
         var quotas: [Int: Int] = [:]
         /// Some lives of workers know no quotas.
         var changesQuotas = false
+        /// Topics whose connections in the urgent lane are kept open, ascending.
+        var warm: [Int] = []
+        /// The one of them that has nothing but a few urgent requests, late; nil: there is none.
+        var lateTopic: Int?
+        /// Time after which a connection that is not used is closed; 0: the default, longer than a world.
+        var idleTimeout: VirtualTime = 0
         /// Nothing troubles an app or holds urgent requests up, so that their times are bounded.
         var isCalm = false
     }
