@@ -30,6 +30,8 @@ public final class LocalPipeline {
         public var redisSettings = ""
         /// `host:port` of the gateway in the configuration; nil: the sandbox's.
         public var gateway: String?
+        /// The nice value of broker, Redis and sandbox: with a high one they leave the processors to the workers.
+        public var serversNice = 0
         /// Outcomes that are published: all, failures or none.
         public var outcomes = "all"
         /// More lines for the configuration, at its top level. Over HTTP/2, and with ``apps``, it has a section `apps`
@@ -200,7 +202,11 @@ public final class LocalPipeline {
             )
             return
         }
-        let broker = try start("broker", ["broker", "--partitions", "\(options.partitions)"])
+        let broker = try start(
+            "broker",
+            ["broker", "--partitions", "\(options.partitions)"],
+            nice: options.serversNice
+        )
         self.broker = broker
         brokers = try readyLine(of: broker, as: [String: String].self)["brokers"] ?? ""
     }
@@ -212,8 +218,8 @@ public final class LocalPipeline {
             "redis",
             executable: "/usr/bin/env",
             arguments: [
-                "redis-server", "--port", "\(port)", "--bind", "127.0.0.1", "--dir", directory, "--save", "",
-                "--appendonly", "yes", "--maxmemory-policy", "noeviction",
+                "nice", "-n", "\(options.serversNice)", "redis-server", "--port", "\(port)", "--bind", "127.0.0.1",
+                "--dir", directory, "--save", "", "--appendonly", "yes", "--maxmemory-policy", "noeviction",
             ],
             logFile: "\(directory)/redis.log",
             leadsGroup: true
@@ -241,7 +247,8 @@ public final class LocalPipeline {
                 "--devices", "\(options.devices)", "--gateway-port", "\(wanted.gateway)",
                 "--feedback-port", "\(wanted.feedback)", "--control-port", "\(wanted.control)",
                 "--device-port", "\(wanted.device)", "--api-port", "\(wanted.api)",
-            ] + options.sandboxArguments
+            ] + options.sandboxArguments,
+            nice: options.serversNice
         )
         sandboxServer = server
         let ports = try readyLine(of: server, as: SandboxPorts.self)
@@ -294,13 +301,14 @@ public final class LocalPipeline {
     private func start(
         _ name: String,
         _ arguments: [String],
-        _ environment: [String: String] = [:]
+        _ environment: [String: String] = [:],
+        nice: Int = 0
     ) throws -> ChildProcess {
         started += 1
         return try ChildProcess(
             name,
-            executable: executable,
-            arguments: arguments,
+            executable: "/usr/bin/env",
+            arguments: ["nice", "-n", "\(nice)", executable] + arguments,
             environment: environment,
             logFile: "\(directory)/\(started)-\(name).log",
             // A group whose last parent outside goes is sent SIGHUP and SIGCONT: those that stand still would go on.

@@ -46,6 +46,8 @@ final class HostileScenario {
         options.devices = 1000
         options.partitions = partitions
         options.outcomes = "none"
+        // Else a loop that waits for a processor counts as held.
+        options.serversNice = 10
         options.worker =
             "{shards: 1, connections-per-topic: 1, confirmation-window: 1s, park-after: 1d, coalescing-window: 1s}"
         options.configuration = "operations: {listen: \"127.0.0.1:\(port)\"}"
@@ -138,7 +140,7 @@ final class HostileScenario {
             guard ContinuousClock.now < deadline, worker.isRunning else {
                 throw BenchmarkError("the healthy topic does not go on; the worker runs: \(worker.isRunning)")
             }
-            producer.poll(timeoutMilliseconds: 5)
+            producer.poll(timeoutMilliseconds: 20)
         }
     }
 
