@@ -74,6 +74,18 @@ public enum WorkerLog {
         }
     }
 
+    /// The times at which a worker wrote lines with a message, by what it wrote so far. UNIX seconds.
+    public static func seconds(of message: String, by worker: ChildProcess) -> [UInt32] {
+        seconds(of: message, in: worker.log)
+    }
+
+    static func seconds(of message: String, in log: String) -> [UInt32] {
+        lines(of: log).compactMap { line in
+            guard line.message == message, let date = line.date else { return nil }
+            return UInt32(date.timeIntervalSince1970)
+        }
+    }
+
     /// All times for which shards of a worker had partitions, by what it wrote so far.
     public static func tenures(of worker: ChildProcess) -> [ShardTenure] { tenures(in: worker.log) }
 

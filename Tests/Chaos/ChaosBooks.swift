@@ -68,6 +68,8 @@ struct ChaosBooks {
 
     /// In the order in which they were met.
     private var settlements: [Settlement] = []
+    /// By place among them, see ``decided(met:)``.
+    private var decidedAt: [Int: UInt32] = [:]
     /// UNIX seconds.
     private var firstSettlement: UInt32 = 0
     /// Of each lane.
@@ -181,6 +183,7 @@ struct ChaosBooks {
             if settled.insert(copy.firstBit + token) { moves.noteOutcome(at: copy.place) }
         } else if record.lane == .urgent, quotas[record.topic] != nil {
             moves.noteSent(number)
+            decidedAt[settlements.count - 1] = min(second, UInt32(clamping: outcome.decidedAtMs / 1000))
         }
         if settled.insert(found.publishedBit + token) {
             outcomesByLane[record.lane, default: 0] += 1
@@ -227,8 +230,15 @@ struct ChaosBooks {
     private func sendingPlace(of number: UInt32) -> RequestPlace? {
         guard !replayed.contains(number) else { return nil }
         guard !moves.contains(number) else { return moves.onlyCopy(of: number)?.place }
+        return publishedPlace(of: number)
+    }
+
+    /// The place in the log of a record as it was published; nil if it stands nowhere, or more than once.
+    ///
+    /// - Parameter number: of a record that was made.
+    func publishedPlace(of number: UInt32) -> RequestPlace? {
         let record = records[Int(number) - 1]
-        guard record.offset >= 0 else { return nil }
+        guard record.offset >= 0, !replayed.contains(number) else { return nil }
         return RequestPlace(RequestPartition(stream.record(number).lane, record.partition), record.offset)
     }
 
@@ -256,6 +266,7 @@ struct ChaosBooks {
                     partition: partition,
                     count: record.count,
                     copy: record.lane == partition.lane ? 0 : moves[place]?.index ?? 0,
+                    origin: moves[place]?.origin.partition,
                     isSender: !moves.contains(number) || moves.onlyCopy(of: number)?.place == place
                 )
             }
@@ -271,6 +282,12 @@ struct ChaosBooks {
         let outcome = settlements[index]
         return (outcome.number, outcome.copy, Int(outcome.token), firstSettlement + UInt32(outcome.seconds))
     }
+
+    /// When an outcome was decided, by its worker's word, UNIX seconds. That is kept of records that might have been
+    /// moved and were sent as urgent ones; of others it is when the outcome was met.
+    ///
+    /// - Parameter index: below ``outcomesMet``.
+    func decided(met index: Int) -> UInt32 { decidedAt[index] ?? outcome(met: index).second }
 
     /// A record's notification to a device had an outcome other than being accepted.
     func hasEnded(number: UInt32, device: UInt32, topic: Int) -> Bool {

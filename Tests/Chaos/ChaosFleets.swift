@@ -184,6 +184,13 @@ final class ChaosFleets {
             }
     }
 
+    /// When workers could not move a record.
+    var refusedMoves: RefusedMoves {
+        RefusedMoves(
+            self[.worker].everStarted.flatMap { WorkerLog.seconds(of: RefusedMoves.message, by: $0.process) }
+        )
+    }
+
     /// See ``Handovers``.
     func handovers(_ bounds: Handovers.Bounds) -> Handovers {
         Handovers(

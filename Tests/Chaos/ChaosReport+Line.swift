@@ -12,13 +12,13 @@ extension ChaosReport {
         published, outcomes: Notifications in the log, and different ones with an outcome: equal.
         outcome_kinds: By kind. Over HTTP/2 none is presumed or unknown.
         lost: Without an outcome, or confirmed and never accepted: 0.
-        lanes: Of each lane of requests, published and lost: above 0, unless --no-lanes, or --soak without --lanes; 0. \
-        What a worker moved out of urgent counts there.
+        lanes: Of each lane of requests, published and lost: above 0, unless --no-lanes, or --soak without --lanes; \
+        0. What a worker moved out of urgent counts there.
         moved: Records that workers moved out of urgent, over the quota of their app, each once: above 0 if ten or more \
         have more tokens than that quota. None of an app without one, and each of something published.
         accepted, duplicates: By the gateways; of these, those that were accepted before.
         duplicates_excess: Repetitions that nothing allows, see Tests/Chaos/README.md: 0. The third kind is not judged \
-        if something was presumed wrongly and that may be.
+        if something was presumed wrongly and that may be; of copies it is.
         resent, presumed_wrong: As the workers count; presumed and not accepted: 0 without --withhold and --busy, over \
         HTTP/2 always.
         order_violations, order_violation_kinds: overtaken, cut-short, hole, stale-last; late: those of order_late \
@@ -26,8 +26,8 @@ extension ChaosReport {
         order_handed_over: Notifications that seem left out because two owners of a partition were accepted side by \
         side, which was the broker's doing, see Tests/Chaos/README.md.
         order_excused, order_late: Resends that left out only what had another outcome meanwhile, or was stored as \
-        done, and urgent ones that were to be moved and were sent by another worker; acceptances behind newer ones that can be the gateway's doing: as many as it was made to refuse for \
-        good.
+        done, and urgent ones that were to be moved and were sent by another worker, or could not be moved; \
+        acceptances behind newer ones that can be the gateway's doing: as many as it was made to refuse for good.
         accepted_unclaimed: Accepted, though the outcome says otherwise.
         repeated_outcomes, replayed_records: Outcomes of what had one; records that stand in the log twice.
         max_unconfirmed_bytes: Most that a worker was seen to have in flight, in bytes of the largest frame.

@@ -34,15 +34,15 @@ struct ChaosReport {
     var presumedWrong: Int { presumedWrongCounted + books.presumedWrongly }
 
     /// Acceptances that invariant 3 does not allow.
-    var duplicatesExcess: Int { truth.excess + truth.unstored }
+    var duplicatesExcess: Int { truth.excess + truth.unstoredMoves + truth.unstored }
 
     /// A late answer has what was presumed sent again, though it had its outcome.
     private var mayRepeatOutcomes: Bool { mayPresumeWrongly && presumedWrong > 0 }
 
     var passes: Bool {
-        lost == 0 && truth.orderViolations == 0 && books.published == books.outcomes && truth.excess == 0
-            && (mayRepeatOutcomes || truth.unstored == 0) && (mayPresumeWrongly || presumedWrong == 0)
-            && tokens.passes && complaints.isEmpty
+        let repetitions = truth.excess + truth.unstoredMoves + (mayRepeatOutcomes ? 0 : truth.unstored)
+        return lost == 0 && truth.orderViolations == 0 && books.published == books.outcomes && repetitions == 0
+            && (mayPresumeWrongly || presumedWrong == 0) && tokens.passes && complaints.isEmpty
     }
 }
 
@@ -66,6 +66,7 @@ extension ChaosReport {
         longestOutage: Duration
     ) throws {
         var books = books
+        let refusedMoves = fleets.refusedMoves
         let truth = try TruthAudit(
             file: acceptedLog,
             books: &books,
@@ -74,7 +75,8 @@ extension ChaosReport {
             handovers: fleets.handovers(
                 Handovers.Bounds(delaySeconds: commits.delaySeconds, patienceSeconds: commits.patienceSeconds)
             ),
-            refusals: Self.refusals(faults: stats.faults, rejected: stats.rejected, over: options.transport)
+            refusals: Self.refusals(faults: stats.faults, rejected: stats.rejected, over: options.transport),
+            refusedMoves: refusedMoves
         )
         self.init(
             transport: options.transport,
@@ -93,7 +95,8 @@ extension ChaosReport {
             standstillSeconds: fleets.meter.longestStandstills.mapValues { $0 / .seconds(1) },
             mayPresumeWrongly: options.mayPresumeWrongly,
             complaints: fleets.complaints + Self.complaints(of: books, truth, commits, accepted: stats.accepted)
-                + Self.moveComplaints(books) + Self.unproven(books.kinds, over: options.transport) + tokens.complaints
+                + Self.moveComplaints(books) + Self.unproven(books.kinds, over: options.transport)
+                + tokens.complaints
         )
         if !mayRepeatOutcomes { complaints += truth.unstoredExamples }
     }

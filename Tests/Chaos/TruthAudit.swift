@@ -8,18 +8,20 @@ struct TruthAudit {
     private(set) var accepted = 0
     private(set) var duplicates = 0
     private(set) var resends = 0
-    /// See ``OrderAudit/excused``; and late because a move did not come about.
+    /// See ``OrderAudit/excused``; and late because a move did not come about, or was refused.
     private(set) var excused = 0
     /// See ``OrderAudit/handedOver``.
     private(set) var handedOver = 0
     /// Acceptances behind newer ones that can be the gateway's doing: see ``OrderAudit/isLateOnly``.
     private(set) var late = 0
     /// Acceptances that nothing allows: repetitions of what was stored as done, and notifications sent while no worker
-    /// might send; and such copies of moved records.
+    /// might send; and such copies and sendings of moved records.
     private(set) var excess = 0
     /// Of the others, repetitions of what had its outcome so long ago that it should have been stored as done: see
-    /// ``RepeatAudit`` and ``MoveAudit``.
+    /// ``RepeatAudit``. And moved records that were sent, see ``MoveAudit/sent``.
     private(set) var unstored = 0
+    /// See ``MoveAudit/unstored``.
+    private(set) var unstoredMoves = 0
     /// By kind of violation.
     private(set) var violations: [String: Int] = [:]
     /// The first few, in words.
@@ -56,13 +58,15 @@ struct TruthAudit {
     ///   - ends: when partitions changed hands.
     ///   - handovers: when the broker let two owners of a partition send side by side.
     ///   - refusals: how many good notifications the gateway was made to refuse; as many may be accepted late.
+    ///   - refusedMoves: when workers could not move a record.
     init(
         file: String,
         books: inout ChaosBooks,
         commits: CommitHistory,
         ends: OwnershipEnds,
         handovers: Handovers,
-        refusals: Int
+        refusals: Int,
+        refusedMoves: RefusedMoves = RefusedMoves()
     ) throws {
         var topics: [[Acceptance]] = []
         var indices: [Int?] = []
@@ -102,7 +106,7 @@ struct TruthAudit {
         }
         for (index, list) in topics.enumerated() {
             accepted += list.count
-            if let topic = indices[index] { audit(list, topic: topic, books, commits, ends, handovers) }
+            if let topic = indices[index] { audit(list, topic: topic, books, commits, ends, handovers, refusedMoves) }
         }
         if late > refusals {
             violations["late", default: 0] += late - refusals
@@ -144,45 +148,87 @@ struct TruthAudit {
         _ books: ChaosBooks,
         _ commits: CommitHistory,
         _ ends: OwnershipEnds,
-        _ handovers: Handovers
+        _ handovers: Handovers,
+        _ refusedMoves: RefusedMoves
     ) {
-        let name = books.stream.topics[topic]
         // Sorted by token in a lane, and for one of these by when it was accepted.
         let order = list.indices.sorted { (list[$0].row, $0) < (list[$1].row, $1) }
         var start = 0
         while start < order.count {
             let row = list[order[start]].row
             let end = order[start...].firstIndex { list[$0].row != row } ?? order.count
-            let acceptances = Self.inKnownOrder(order[start..<end].map { list[$0] }, of: topic, books)
+            var acceptances = Self.inKnownOrder(order[start..<end].map { list[$0] }, of: topic, books)
             start = end
             guard let first = acceptances.first else { continue }
             let (device, lane) = (first.device, books.sendingLane(of: first.number))
-            let hasMoved = acceptances.contains { books.moves.contains($0.number) }
-            let audit = OrderAudit(acceptances.map(\.number)) { number in
-                books.hasEnded(number: number, device: device, topic: topic)
-            } isDone: { number, place in
-                guard let log = books.place(number: number, device: device, topic: topic) else { return false }
-                let second = acceptances[place].unixSeconds
-                return commits.mayBeDone(log.position, topic: name, partition: log.partition, by: second)
-            } handover: { place in
-                // All of one token in a lane are in one partition.
-                guard
-                    let log = books.place(number: acceptances[place].number, device: device, topic: topic),
-                    let span = handovers.span(log.partition, at: acceptances[place].unixSeconds)
-                else { return nil }
-                return acceptances.firstIndex { $0.unixSeconds >= span.lowerBound }
-            } order: { number in
-                // A copy has its turn where it stands.
-                hasMoved ? books.sendingOffset(of: number) : Int64(number)
-            }
-            var lateByMoves = 0
-            if lane == .urgent, books.quotas[topic] != nil, audit.isLateOnly {
-                lateByMoves = audit.violations.count { violation in
-                    Self.mayBeLateByMove(violation, acceptances, topic: topic, books, commits, ends)
+            var audit = Self.orderAudit(acceptances, of: device, topic: topic, books, commits, handovers)
+            var (lateByMoves, unmoved) = (0, 0)
+            if lane == .urgent, books.quotas[topic] != nil {
+                let numbers = Self.unmoved(in: audit, acceptances, commits, refusedMoves)
+                if !numbers.isEmpty {
+                    unmoved = numbers.count
+                    acceptances.removeAll { numbers.contains($0.number) }
+                    audit = Self.orderAudit(acceptances, of: device, topic: topic, books, commits, handovers)
+                }
+                if audit.isLateOnly {
+                    lateByMoves = audit.violations.count { violation in
+                        Self.mayBeLateByMove(violation, acceptances, topic: topic, books, commits, ends)
+                    }
                 }
             }
-            note(audit, "\(name), device \(device), \(lane)", acceptances, lateByMoves: lateByMoves)
+            excused += unmoved
+            let token = "\(books.stream.topics[topic]), device \(device), \(lane)"
+            note(audit, token, acceptances, lateByMoves: lateByMoves)
         }
+    }
+
+    /// - Parameter acceptances: of one token in a lane.
+    private static func orderAudit(
+        _ acceptances: [Acceptance],
+        of device: UInt32,
+        topic: Int,
+        _ books: ChaosBooks,
+        _ commits: CommitHistory,
+        _ handovers: Handovers
+    ) -> OrderAudit {
+        let name = books.stream.topics[topic]
+        let hasMoved = acceptances.contains { books.moves.contains($0.number) }
+        return OrderAudit(acceptances.map(\.number)) { number in
+            books.hasEnded(number: number, device: device, topic: topic)
+        } isDone: { number, place in
+            guard let log = books.place(number: number, device: device, topic: topic) else { return false }
+            let second = acceptances[place].unixSeconds
+            return commits.mayBeDone(log.position, topic: name, partition: log.partition, by: second)
+        } handover: { place in
+            // All of one token in a lane are in one partition.
+            guard
+                let log = books.place(number: acceptances[place].number, device: device, topic: topic),
+                let span = handovers.span(log.partition, at: acceptances[place].unixSeconds)
+            else { return nil }
+            return acceptances.firstIndex { $0.unixSeconds >= span.lowerBound }
+        } order: { number in
+            // A copy has its turn where it stands.
+            hasMoved ? books.sendingOffset(of: number) : Int64(number)
+        }
+    }
+
+    /// The records that may have come behind newer ones because they could not be moved. Their order is not looked at.
+    private static func unmoved(
+        in audit: OrderAudit,
+        _ acceptances: [Acceptance],
+        _ commits: CommitHistory,
+        _ refusedMoves: RefusedMoves
+    ) -> Set<UInt32> {
+        guard !refusedMoves.isEmpty else { return [] }
+        let reach = commits.repeatBounds.reachSeconds
+        let numbers = audit.violations.compactMap { violation -> UInt32? in
+            guard case .overtaken(let number, _) = violation,
+                let late = acceptances.first(where: { $0.number == number }),
+                refusedMoves.explain(late.unixSeconds, within: reach)
+            else { return nil }
+            return number
+        }
+        return Set(numbers)
     }
 
     /// The acceptances of a token in a lane whose order is known.
@@ -221,9 +267,10 @@ struct TruthAudit {
 
     private mutating func note(_ moves: MoveAudit) {
         excess += moves.excess
-        unstored += moves.unstored
+        unstoredMoves += moves.unstored
+        unstored += moves.sent
         examples += moves.examples.prefix(Self.exampleLimit)
-        unstoredExamples += moves.unstoredExamples.prefix(Self.exampleLimit)
+        unstoredExamples += moves.sentExamples.prefix(Self.exampleLimit)
     }
 
     /// - Parameter lateByMoves: of those that came late, they had a right to.

@@ -48,11 +48,14 @@ struct MoveScene {
     }
 
     /// Enters an outcome for each token, or for the first few.
+    ///
+    /// - Parameter decided: by the worker; nil: when it was met.
     mutating func settle(
         _ place: RequestPlace = MoveScene.copy,
         from origin: RequestPlace? = MoveScene.origin,
         tokens: Int? = nil,
-        at second: UInt32 = 100
+        at second: UInt32 = 100,
+        decided: UInt32? = nil
     ) {
         for token in 0..<(tokens ?? record.count) {
             let outcome = PushOutcome.with {
@@ -62,6 +65,7 @@ struct MoveScene {
                 $0.sourceOffset = place.offset
                 $0.tokenIndex = UInt32(token)
                 $0.kind = .confirmed
+                $0.decidedAtMs = Int64(decided ?? second) * 1000
             }
             books.note(outcome, from: origin, at: second)
         }

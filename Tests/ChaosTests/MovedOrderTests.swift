@@ -61,7 +61,13 @@ struct MovedOrderTests {
         }
 
         /// The device is sent the records in an order, given by their places among ``records`` and the times.
-        func audit(_ accepted: [(record: Int, second: UInt32)], ends: [OwnershipEnds.End] = []) throws -> TruthAudit {
+        ///
+        /// - Parameter refused: when workers could not move a record.
+        func audit(
+            _ accepted: [(record: Int, second: UInt32)],
+            ends: [OwnershipEnds.End] = [],
+            refused: [UInt32] = []
+        ) throws -> TruthAudit {
             var books = books
             let name = "accepted-\(UUID().uuidString)"
             let path = FileManager.default.temporaryDirectory.appendingPathComponent(name).path
@@ -74,7 +80,8 @@ struct MovedOrderTests {
                 commits: MovedOrderTests.history,
                 ends: OwnershipEnds(ends),
                 handovers: Handovers([], within: .init(delaySeconds: 3, patienceSeconds: 3)),
-                refusals: 0
+                refusals: 0,
+                refusedMoves: RefusedMoves(refused)
             )
         }
     }
@@ -136,6 +143,24 @@ struct MovedOrderTests {
         var scene = try movedBehind()
         scene.move(0, from: 0, to: 2)
         let found = try scene.audit([(1, 100)])
-        #expect(found.excess == 0 && found.unstored == 1 && found.unstoredExamples.count == 1)
+        #expect(found.excess == 0 && found.unstoredMoves == 1 && found.examples.count == 1)
+        #expect(found.unstored == 0 && found.unstoredExamples.isEmpty, "nothing that was presumed excuses it")
+    }
+
+    @Test("A record that cannot be moved may come behind newer ones that stayed, shortly after a worker says so")
+    func refused() throws {
+        func sent(at second: UInt32, refused: [UInt32] = [101], hasQuota: Bool = true) throws -> TruthAudit {
+            var scene = try Scene([.urgent, .urgent, .urgent], hasQuota: hasQuota)
+            for record in 0...2 { scene.publish(record, at: Int64(record)) }
+            return try scene.audit([(1, 100), (0, second), (2, second)], refused: refused)
+        }
+        for second in [101, 107] as [UInt32] {
+            let found = try sent(at: second)
+            #expect(found.orderViolations == 0 && found.late == 0 && found.excused == 1, "\(second)")
+        }
+        let others = [
+            try sent(at: 100), try sent(at: 108), try sent(at: 101, refused: []), try sent(at: 101, hasQuota: false),
+        ]
+        for found in others { #expect(found.violations == ["overtaken": 1, "cut-short": 1] && found.excused == 0) }
     }
 }

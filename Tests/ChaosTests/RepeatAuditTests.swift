@@ -182,6 +182,27 @@ struct RepeatAuditTests {
         #expect(isAllowed == [true, true, true, true, true, false], "the second copy held the cursor until 121")
     }
 
+    @Test("An acceptance may be that of the record of a copy, whose partition changed hands")
+    func formerOwner() {
+        let origins: [RequestPartition?] = [RequestPartition(.urgent, 0), RequestPartition(.urgent, 1), nil]
+        for origin in origins {
+            let copy = RepeatAudit.Entry(
+                number: 1,
+                topic: 0,
+                partition: .init(.normal, 0),
+                count: 1,
+                copy: 1,
+                origin: origin
+            )
+            let ends = OwnershipEnds([.init(second: 104, partitions: [.init(.urgent, 0)])])
+            var audit = RepeatAudit(Self.bounds, ends: ends, log: [copy])
+            var isAllowed = [audit.accepts(number: 1, token: 0, second: 100)]
+            audit.noteOutcome(number: 1, copy: 1, token: 0, second: 102)
+            isAllowed.append(audit.accepts(number: 1, token: 0, second: 106))
+            #expect(isAllowed == [true, origin == RequestPartition(.urgent, 0)])
+        }
+    }
+
     @Test("The largest value up to a place is what a plain search finds")
     func prefixMaximum() {
         var values = [UInt32](repeating: 0, count: 37)

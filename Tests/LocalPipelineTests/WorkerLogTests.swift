@@ -30,6 +30,12 @@ struct WorkerLogTests {
         #expect(WorkerLog.holdings(in: Self.log, by: "shard", of: .bulk) == ["2": []])
     }
 
+    @Test("A message was written at the times of its lines")
+    func messages() {
+        #expect(WorkerLog.seconds(of: "partitions assigned", in: Self.log) == [1, 1, 2])
+        #expect(WorkerLog.seconds(of: "partitions", in: Self.log) == [])
+    }
+
     @Test("What is given back or lost, and for how long a shard had it, tells the lane")
     func lanes() {
         #expect(

@@ -31,6 +31,8 @@ struct RepeatAudit {
         var count: Int
         /// See ``MovedRecords/Copy/index``; 0: the published record.
         var copy: UInt8 = 0
+        /// Of a copy: the partition of the published record, whose former owner may have sent that one. Else nil.
+        var origin: RequestPartition?
         /// The record's notifications were sent from here alone. Else it holds the cursor, and nothing more is known.
         var isSender = true
     }
@@ -51,6 +53,8 @@ struct RepeatAudit {
         var index: Int
         var firstBit: Int
         var count: Int
+        /// See ``Entry/origin``.
+        var origin: RequestPartition?
     }
 
     private let bounds: Bounds
@@ -74,7 +78,13 @@ struct RepeatAudit {
             let line = numbers[entry.partition]?[entry.topic] ?? lines.count
             if line == lines.count { lines.append(Line(partition: entry.partition)) }
             numbers[entry.partition, default: [:]][entry.topic] = line
-            let place = Place(line: line, index: lines[line].open.count, firstBit: bits, count: entry.count)
+            let place = Place(
+                line: line,
+                index: lines[line].open.count,
+                firstBit: bits,
+                count: entry.count,
+                origin: entry.origin
+            )
             if entry.isSender {
                 places[entry.number] = place
             } else {
@@ -149,6 +159,10 @@ struct RepeatAudit {
         guard line.firstOpen > place.index else { return true }
         let latest = min(second, line.lastOutcome.maximum(through: place.index) + bounds.reachSeconds)
         let earliest = before - min(before, bounds.delaySeconds)
-        return earliest <= latest && ends.contains(line.partition, in: earliest...latest)
+        guard earliest <= latest else { return false }
+        if ends.contains(line.partition, in: earliest...latest) { return true }
+        // Acceptances do not tell a copy from its record, which may have lain in sockets of that one's former owner.
+        guard let origin = place.origin else { return false }
+        return ends.contains(origin, in: earliest...latest)
     }
 }
