@@ -35,6 +35,11 @@ extension ChaosBooks {
         moves.copies.count { !isInLog($0.origin) }
     }
 
+    /// Copies that do not stand in the partition to which the key of their record leads: lanes have equally many.
+    var movedElsewhere: Int {
+        moves.copies.count { $0.place.partition.number != $0.origin.partition.number }
+    }
+
     private func isInLog(_ place: RequestPlace) -> Bool {
         guard let index = place.partition.index(among: partitions), place.offset < entries[index].count else {
             return false
@@ -43,13 +48,19 @@ extension ChaosBooks {
     }
 
     /// Urgent records in the log that do not fit into the quota of their app, whatever was used of it.
-    var beyondQuota: Int {
+    var beyondQuota: Int { recordsBeyondQuota { _ in true } }
+
+    /// Of these, such as were never moved.
+    var stayedBeyondQuota: Int { recordsBeyondQuota { !moves.contains($0) } }
+
+    /// - Parameter counts: told the number of each.
+    private func recordsBeyondQuota(_ counts: (UInt32) -> Bool) -> Int {
         records.enumerated().reduce(0) { sum, element in
             let record = stream.record(UInt32(element.offset + 1))
-            guard element.element.offset >= 0, record.lane == .urgent, let quota = quotas[record.topic] else {
-                return sum
-            }
-            return record.count > quota ? sum + 1 : sum
+            guard element.element.offset >= 0, record.lane == .urgent, let quota = quotas[record.topic],
+                record.count > quota, counts(record.number)
+            else { return sum }
+            return sum + 1
         }
     }
 

@@ -95,7 +95,7 @@ extension ChaosReport {
             standstillSeconds: fleets.meter.longestStandstills.mapValues { $0 / .seconds(1) },
             mayPresumeWrongly: options.mayPresumeWrongly,
             complaints: fleets.complaints + Self.complaints(of: books, truth, commits, accepted: stats.accepted)
-                + Self.moveComplaints(books) + Self.unproven(books.kinds, over: options.transport)
+                + Self.moveComplaints(books, refusedMoves) + Self.unproven(books.kinds, over: options.transport)
                 + tokens.complaints
         )
         if !mayRepeatOutcomes { complaints += truth.unstoredExamples }
@@ -130,7 +130,9 @@ extension ChaosReport {
     static let provingRecords = 10
 
     /// Complaints about records that workers moved out of the urgent lane, or should have.
-    static func moveComplaints(_ books: ChaosBooks) -> [String] {
+    ///
+    /// - Parameter refusedMoves: when workers could not move a record, which then stays.
+    static func moveComplaints(_ books: ChaosBooks, _ refusedMoves: RefusedMoves = RefusedMoves()) -> [String] {
         var complaints: [String] = []
         if books.movedWithoutQuota > 0 {
             complaints.append("\(books.movedWithoutQuota) copies are of records of apps without a quota")
@@ -138,11 +140,19 @@ extension ChaosReport {
         if books.movedFromNowhere > 0 {
             complaints.append("\(books.movedFromNowhere) copies name a place where nothing was published")
         }
+        if books.movedElsewhere > 0 {
+            complaints.append("\(books.movedElsewhere) copies stand in another partition than their key leads to")
+        }
         if books.openCopies > 0 {
             complaints.append("\(books.openCopies) notifications have an outcome, and none where a worker moved them")
         }
         if books.moves.isEmpty, books.beyondQuota >= provingRecords {
             complaints.append("no record was moved, and \(books.beyondQuota) do not fit into the quota of their app")
+        } else if refusedMoves.isEmpty {
+            let (beyond, stayed) = (books.beyondQuota, books.stayedBeyondQuota)
+            if stayed > max(provingRecords, beyond / 2) {
+                complaints.append("\(stayed) of \(beyond) records that do not fit into the quota of their app stayed")
+            }
         }
         return complaints
     }

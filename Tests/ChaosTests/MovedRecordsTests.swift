@@ -91,11 +91,19 @@ struct MovedRecordsTests {
     func fromNowhere() throws {
         var scene = try Scene()
         scene.publish()
-        let nowhere = RequestPlace(RequestPartition(.urgent, 0), 5)
+        let nowhere = RequestPlace(Scene.origin.partition, 5)
         scene.move(from: nowhere)
         scene.settle(from: nowhere)
         #expect(scene.books.movedFromNowhere == 1 && ChaosReport.moveComplaints(scene.books).count == 1)
         #expect(scene.books.examplesOfMissing(limit: 9).count == 1)
+    }
+
+    @Test("A copy that stands in another partition than its record was published in is a complaint")
+    func elsewhere() throws {
+        var scene = try Scene()
+        scene.publish()
+        scene.move(to: RequestPlace(RequestPartition(.normal, 0), 7))
+        #expect(scene.books.movedElsewhere == 1 && ChaosReport.moveComplaints(scene.books).count == 1)
     }
 
     @Test("A copy or an outcome that names another record's place, or stands in another lane, is strange")
@@ -141,6 +149,7 @@ struct MovedRecordsTests {
         #expect(place(in: scene.books) == Scene.copy && scene.books.sendingLane(of: record.number) == .normal)
         let sent = [Scene.origin.partition: false, Scene.copy.partition: true]
         #expect(senders(in: scene.books) == sent && scene.books.log.map(\.copy) == [0, 1])
+        #expect(scene.books.log.map(\.origin) == [nil, Scene.origin.partition])
         var sentBefore = scene
         sentBefore.settle(Scene.origin, from: nil, tokens: 1)
         scene.move(to: Scene.secondCopy)
@@ -153,19 +162,42 @@ struct MovedRecordsTests {
     @Test("A run is at fault in which nothing was moved though many records do not fit into their quota")
     func nothingMoved() throws {
         var scene = try Scene()
-        scene.publish(at: RequestPlace(RequestPartition(.urgent, 0), 0))
+        let origin = RequestPlace(Scene.origin.partition, 0)
+        scene.publish(at: origin)
         var large = scene.record.count > Scene.quota ? 1 : 0
         var offset: Int64 = 1
         for record in scene.others(.urgent) where large < ChaosReport.provingRecords {
             #expect(scene.books.beyondQuota == large && ChaosReport.moveComplaints(scene.books) == [])
-            scene.books.noteRecord(number: record.number, partition: RequestPartition(.urgent, 0), offset: offset)
+            scene.books.noteRecord(number: record.number, partition: origin.partition, offset: offset)
             if record.topic == 1, record.count > Scene.quota { large += 1 }
             offset += 1
         }
         #expect(scene.books.beyondQuota == ChaosReport.provingRecords)
         #expect(ChaosReport.moveComplaints(scene.books).count == 1)
-        scene.move(from: RequestPlace(RequestPartition(.urgent, 0), 0))
-        scene.settle(from: RequestPlace(RequestPartition(.urgent, 0), 0))
+        #expect(ChaosReport.moveComplaints(scene.books, RefusedMoves([100])).count == 1)
+        scene.move(from: origin)
+        scene.settle(from: origin)
         #expect(ChaosReport.moveComplaints(scene.books) == [])
+    }
+
+    @Test("So is one in which most of the records that do not fit stayed, unless workers could not move some")
+    func mostStayed() throws {
+        var scene = try Scene()
+        let large = scene.others(.urgent).filter { $0.topic == 1 && $0.count > Scene.quota }
+        try #require(large.count >= 2 * ChaosReport.provingRecords)
+        for (offset, record) in large.enumerated() {
+            scene.books.noteRecord(number: record.number, partition: Scene.origin.partition, offset: Int64(offset))
+        }
+        #expect(scene.books.beyondQuota == large.count)
+        for (index, record) in large.enumerated() {
+            let origin = RequestPlace(Scene.origin.partition, Int64(index))
+            let place = RequestPlace(Scene.copy.partition, Int64(index))
+            let times = MovedRecords.Times(created: 100, met: 100)
+            scene.books.noteCopy(number: record.number, at: place, from: origin, times)
+            let stayed = large.count - index - 1
+            #expect(scene.books.stayedBeyondQuota == stayed)
+            #expect(ChaosReport.moveComplaints(scene.books).count == (stayed > large.count / 2 ? 1 : 0), "\(stayed)")
+            #expect(ChaosReport.moveComplaints(scene.books, RefusedMoves([100])) == [])
+        }
     }
 }

@@ -14,6 +14,8 @@ struct UrgentQuotasTests {
                 "com.example.weather": "spread: 4, urgent-quota: 666",
             ]
         )
+        options.rate = 1000
+        #expect(options.quotas == UrgentQuotas([1: 30, 2: 400]), "four keys, and each has room for any record")
         options.wantsLanes = false
         #expect(options.quotas == UrgentQuotas() && options.apps.isEmpty)
         options.wantsLanes = true

@@ -10,6 +10,8 @@ struct UrgentQuotas: Equatable, Sendable {
     /// The second one is what is published of its app in so many seconds. A worker that takes partitions over begins
     /// with its part unused, which happens every few seconds: records stay and go all the time.
     private static let seconds = 2
+    /// The second one is no smaller: the part of one key has room for any record then, while it is unused.
+    private static let smallestSecond = RequestStream.spread * RequestStream.tokensPerRecord.upperBound
 
     init(_ perMinute: [Int: Int] = [:]) {
         self.perMinute = perMinute
@@ -21,7 +23,7 @@ struct UrgentQuotas: Equatable, Sendable {
     init(topics: Int, rate: Int) {
         precondition(topics >= 3, "a topic without quota, and two with one")
         let urgent = rate * RequestStream.urgentPercent / 100 / topics
-        self.init([1: Self.small, 2: max(1, urgent * Self.seconds)])
+        self.init([1: Self.small, 2: max(Self.smallestSecond, urgent * Self.seconds)])
     }
 
     /// Tokens a minute; nil: the topic has no quota.
