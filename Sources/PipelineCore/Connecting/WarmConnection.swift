@@ -43,18 +43,19 @@ struct WarmConnection: Equatable, Sendable {
     /// The budget of new connections is spent until `time`.
     mutating func postpone(until time: MonotonicTime) { opensFrom = time }
 
-    /// Counts the failure of a connection, or of the attempt to make one: for warmth alone, if nothing was to be sent
-    /// and the wish holds. A long life, or a notification settled since the last such end, makes it the first in a row.
+    /// Counts the failure of a connection, or of the attempt to make one. A long life, or a notification settled since
+    /// the last end for warmth alone, makes it the first in a row.
     ///
     /// - Parameters:
-    ///   - isUnused: nothing was to be sent.
+    ///   - isForWarmth: nothing was to be sent, and the wish holds, or held when the connection was begun. Such an end
+    ///     counts for warmth alone.
     ///   - lived: the time for which the connection was open; nil: it was an attempt.
     ///   - isRefused: the peer refused the certificate, so that the next connection waits for longer.
     ///   - failures: in a row without a notification settled in between, as notifications wait for them.
     ///   - random: 64 random bits.
     /// - Returns: the wait of notifications for the next connection.
     mutating func countFailure(
-        isUnused: Bool,
+        isForWarmth: Bool,
         lived: Duration?,
         isRefused: Bool,
         failures: inout Int,
@@ -63,7 +64,7 @@ struct WarmConnection: Equatable, Sendable {
         random: UInt64
     ) -> Duration {
         let backoff = isRefused ? limits.topicBackoff : limits.backoff
-        guard isUnused, isWanted(now: now) else {
+        guard isForWarmth else {
             failures += 1
             return backoff.delay(failures: failures, random: random)
         }

@@ -16,10 +16,15 @@ extension LaneStateMachine {
         admission == .all && !isFinishing && warmth.isDue(now: now)
     }
 
+    /// Nothing waits or is in flight, and the wish holds, or the connection was begun for it and has carried nothing.
+    private func isIdleForWarmth(now: MonotonicTime) -> Bool {
+        isDrained && (isForWarmth || warmth.isWanted(now: now))
+    }
+
     /// The lane is only kept warm: nothing waits or is in flight, nor would anything presumed be sent again if the
-    /// certificate were refused now.
+    /// certificate were refused now. A connection begun for warmth outlives the wish.
     public func isOnlyWarm(now: MonotonicTime) -> Bool {
-        guard isDrained, warmth.isWanted(now: now) else { return false }
+        guard isIdleForWarmth(now: now) else { return false }
         guard phase == .open, !hasLetGo else { return true }
         return log.liveCount(in: max(log.head, connectionStart)..<settledEnd) == 0
     }
@@ -30,8 +35,9 @@ extension LaneStateMachine {
     ///   - wasOpen: it was no attempt.
     ///   - isRefused: the peer refused the certificate, so that the next one waits for longer.
     mutating func countFailure(wasOpen: Bool, isRefused: Bool = false, now: MonotonicTime, random: UInt64) {
+        let isForWarmth = isIdleForWarmth(now: now)
         let wait = warmth.countFailure(
-            isUnused: isDrained,
+            isForWarmth: isForWarmth,
             lived: wasOpen ? connectionOpenedAt.elapsed(until: now) : nil,
             isRefused: isRefused,
             failures: &failures,

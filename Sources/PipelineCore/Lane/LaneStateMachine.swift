@@ -83,6 +83,9 @@ public struct LaneStateMachine: ~Copyable {
     var connectsFrom = MonotonicTime(nanoseconds: 0)
     var restWatch = RestWatch()
     var warmth = WarmConnection()
+    /// The connection, or the attempt to make it, was begun for warmth alone, and has carried nothing. Without any
+    /// connection it is said of the last one.
+    private(set) var isForWarmth = false
     var standstill: LaneStandstill
     /// Something was written since the connection has freed its buffers, its handshake if nothing else.
     var keepsBuffers = false
@@ -207,6 +210,8 @@ public struct LaneStateMachine: ~Copyable {
         waitCause = .other
         phase = .connecting
         openingEdition = edition
+        // A successor is for warmth like the connection that it replaces, though the wish may have lapsed.
+        isForWarmth = isDrained && (isForWarmth || warmth.wasWanted)
     }
 
     /// Shortens the wait after an attempt that failed: another lane has a connection to the same gateway.
@@ -265,6 +270,7 @@ public struct LaneStateMachine: ~Copyable {
             }
             sentEnd = end
             keepsBuffers = true
+            isForWarmth = false
             return bytes
         }
     }

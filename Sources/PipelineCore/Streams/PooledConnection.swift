@@ -27,6 +27,8 @@ public struct PooledConnection: Equatable, Sendable {
     /// A request was answered.
     public internal(set) var hasAnswered = false
 
+    /// It was begun for warmth alone, and has carried no request.
+    var isForWarmth = false
     /// Streams that we allow ourselves after refusals; grows with answers.
     var ownLimit = Int.max
     /// The only stream was opened to try whether streams are refused still.

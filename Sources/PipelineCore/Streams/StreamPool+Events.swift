@@ -77,8 +77,8 @@ extension StreamPool {
     ///   - reason: from the debug data; nil: there is none.
     ///   - isError: the code is another than NO_ERROR.
     ///   - random: 64 random bits.
-    /// - Returns: the extent to which the credential does not work, once two connections in a row said so; nil while
-    ///   they are only kept warm.
+    /// - Returns: the extent to which the credential does not work, once two connections in a row said so; nil if this
+    ///   one is only kept warm.
     public mutating func goAway(
         _ number: UInt32,
         reason: ProviderReason?,
@@ -101,8 +101,8 @@ extension StreamPool {
         if !connections[index].hasRefusedCredential { credentialRefusals += 1 }
         connections[index].hasRefusedCredential = true
         guard credentialRefusals >= 2 else { return nil }
-        // Nothing would probe a topic that stopped while its connections are only kept warm.
-        return isOnlyWarm(now: now) ? nil : extent
+        // Nothing would probe a topic that stopped without a request.
+        return isOnlyWarm(connections[index], now: now) ? nil : extent
     }
 
     /// The connection opens no streams any more, for example because their numbers are used up.

@@ -11,6 +11,7 @@ public enum StreamStep: Equatable, Sendable {
 extension StreamPool {
     /// The next step that is due; nil: nothing is left to do now.
     public mutating func nextStep(now: MonotonicTime) -> StreamStep? {
+        warmth.lapse(now: now)
         endTrials(now: now)
         shrink(now: now)
         for index in connections.indices {

@@ -85,9 +85,16 @@ public struct StreamPool: ~Copyable {
     /// Requests in flight, of all queues.
     public var inFlightCount: Int { connections.reduce(0) { $0 + $1.openStreams } }
 
-    /// Connections are only kept warm: no request waits or is in flight.
-    public func isOnlyWarm(now: MonotonicTime) -> Bool {
-        waitsSince == nil && inFlightCount == 0 && warmth.isWanted(now: now)
+    /// The connection of a number is only kept warm: no request waits, or is in flight on any, and the wish holds, or
+    /// this one was begun for it and has carried nothing.
+    public func isOnlyWarm(_ number: UInt32, now: MonotonicTime) -> Bool {
+        isOnlyWarm(connection(number), now: now)
+    }
+
+    /// - Parameter connection: may have left the pool; nil: the wish alone counts.
+    func isOnlyWarm(_ connection: PooledConnection?, now: MonotonicTime) -> Bool {
+        let isForWarmth = connection?.isForWarmth ?? false
+        return waitsSince == nil && inFlightCount == 0 && (isForWarmth || warmth.isWanted(now: now))
     }
 
     /// The current wait is for the budget of new connections, not after a failure.
@@ -165,6 +172,7 @@ public struct StreamPool: ~Copyable {
             connections[index].isTrying = connections[index].ownLimit == 1
         }
         connections[index].openStreams += 1
+        connections[index].isForWarmth = false
         shrinking.opened()
     }
 
@@ -236,7 +244,10 @@ public struct StreamPool: ~Copyable {
         waitCause = .other
         attemptedAt = now
         if openCount > 0 { shrinking.grew(now: now, shrinkAfter: limits.shrinkAfter) }
-        connections.append(PooledConnection(number: number, edition: edition, now: now))
+        var connection = PooledConnection(number: number, edition: edition, now: now)
+        // A successor is for warmth like the connection that it replaces, though the wish may have lapsed.
+        connection.isForWarmth = isOnlyWarm(connections.first { $0.isForWarmth }, now: now)
+        connections.append(connection)
         mostConnections = max(mostConnections, min(openCount + 1, limits.connections))
         return number
     }
@@ -311,10 +322,10 @@ public struct StreamPool: ~Copyable {
         now: MonotonicTime,
         random: UInt64
     ) {
-        let isUnused = connection?.isIdle == true && isOnlyWarm(now: now)
+        let isForWarmth = connection?.isIdle == true && isOnlyWarm(connection, now: now)
         let wasAttempt = connection?.phase == .connecting
         let wait = warmth.countFailure(
-            isUnused: isUnused,
+            isForWarmth: isForWarmth,
             lived: wasAttempt ? nil : connection?.openedAt.elapsed(until: now),
             isRefused: cause == .credential,
             failures: &failures,

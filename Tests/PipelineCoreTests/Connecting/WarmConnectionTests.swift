@@ -21,7 +21,7 @@ import Testing
         var failures = isFirst ? 0 : 1
         warmth.want(now: now)
         _ = warmth.countFailure(
-            isUnused: true,
+            isForWarmth: true,
             lived: nil,
             isRefused: false,
             failures: &failures,
@@ -61,18 +61,18 @@ import Testing
     }
 
     @Test(
-        "A failure counts for warmth alone if nothing was to be sent and the wish holds, else for notifications alone",
+        "A failure counts for warmth alone, though the wish has lapsed since, or for notifications alone",
         arguments: [false, true],
         [false, true]
     )
-    func counts(isUnused: Bool, isWanted: Bool) {
+    func counts(isForWarmth: Bool, isWanted: Bool) {
         for isRefused in [false, true] {
             var warmth = WarmConnection()
             if isWanted { warmth.want(now: Self.start) }
             let former = warmth
             var failures = 3
             let wait = warmth.countFailure(
-                isUnused: isUnused,
+                isForWarmth: isForWarmth,
                 lived: nil,
                 isRefused: isRefused,
                 failures: &failures,
@@ -80,7 +80,6 @@ import Testing
                 now: Self.start,
                 random: .max
             )
-            let isForWarmth = isUnused && isWanted
             #expect(failures == (isForWarmth ? 3 : 4) && (warmth != former) == isForWarmth)
             let backoff = isRefused && !isForWarmth ? Self.limits.topicBackoff : Self.limits.backoff
             #expect(wait == backoff.delay(failures: failures, random: .max))

@@ -23,6 +23,15 @@ import Testing
 
     private func tick() -> LaneStateMachine.Tick { probe.lane.beginTick(now: probe.now) }
 
+    private func isOnlyWarm() -> Bool { probe.lane.isOnlyWarm(now: probe.now) }
+
+    /// Lets time pass until the wish has lapsed, and the lane notice it.
+    private func lapse() {
+        probe.now = probe.now + WarmConnection.lease
+        _ = tick()
+        #expect(!probe.wantsConnection)
+    }
+
     private func purpose(isFirst: Bool = false) -> ConnectionBudget.Purpose { probe.lane.purpose(isFirst: isFirst) }
 
     @Test("A connection is wanted without any notification while the wish holds, and ticks look after it")
@@ -153,7 +162,6 @@ import Testing
 
     @Test("A lane is only warm if no notification waits, is in flight, or was presumed on its connection")
     func needed() {
-        func isOnlyWarm() -> Bool { probe.lane.isOnlyWarm(now: probe.now) }
         #expect(!isOnlyWarm(), "it is not wanted")
         warm()
         #expect(isOnlyWarm())
@@ -165,6 +173,69 @@ import Testing
         warm()
         #expect(!isOnlyWarm(), "a refused certificate brings it back")
         probe.lane.forget(assignment: 1)
+        #expect(isOnlyWarm())
+    }
+
+    @Test(
+        "A connection begun for warmth stays so when the wish lapses: a notification waits a second after its end",
+        arguments: [false, true],
+        [ConnectionEnd.failed, .certificateRefused]
+    )
+    func lapsed(isOpen: Bool, end: ConnectionEnd) {
+        for _ in 0..<4 {
+            warm()
+            probe.lane.connecting()
+            if isOpen { probe.lane.opened(now: probe.now, random: 0) }
+            lapse()
+            #expect(isOnlyWarm())
+            _ = probe.lane.ended(end, now: probe.now, random: .max)
+            let failures = probe.lane.failures
+            #expect(failures == 1)
+            probe.publish()
+            #expect(!probe.wantsConnection)
+            probe.now = probe.now + .seconds(1)
+            #expect(probe.wantsConnection, "a notification")
+            _ = probe.lane.takeWaiting(assignment: 1) { _ in true }
+            probe.now = probe.now + .seconds(300)
+        }
+    }
+
+    @Test("When the wish has lapsed a lane is not only warm if its connection was begun for a notification, or used")
+    func lapsedWithWork() {
+        warm()
+        probe.open()
+        lapse()
+        #expect(isOnlyWarm())
+        probe.publish()
+        #expect(!isOnlyWarm(), "a notification waits")
+        #expect(probe.send() == [0] && !isOnlyWarm())
+        #expect(probe.silence().presumed == [0])
+        probe.lane.forget(assignment: 1)
+        #expect(!isOnlyWarm(), "it has carried something")
+        _ = probe.end(.closedHere)
+        for isWarm in [false, true] {
+            if isWarm { warm() }
+            probe.publish()
+            probe.open()
+            _ = probe.lane.takeWaiting(assignment: 1) { _ in true }
+            #expect(isOnlyWarm() == isWarm)
+            lapse()
+            #expect(!isOnlyWarm())
+            _ = probe.end(.closedHere)
+        }
+    }
+
+    @Test("A connection that takes the place of one begun for warmth is only warm, too, when the wish has lapsed")
+    func lapsedSuccessor() {
+        warm()
+        probe.open()
+        lapse()
+        probe.lane.successorConnecting(edition: 0)
+        probe.lane.successorOpened(now: probe.now)
+        _ = probe.lane.end(.retired, now: probe.now, random: 0)
+        #expect(probe.adoptsSuccessor)
+        #expect(isOnlyWarm())
+        probe.lane.opened(now: probe.now, random: 0)
         #expect(isOnlyWarm())
     }
 

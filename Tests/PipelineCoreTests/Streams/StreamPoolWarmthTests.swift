@@ -21,6 +21,16 @@ import Testing
         warm(probe)
     }
 
+    private func isOnlyWarm(_ number: UInt32, _ probe: PoolProbe) -> Bool {
+        probe.pool.isOnlyWarm(number, now: probe.now)
+    }
+
+    /// Lets time pass until the wish has lapsed, and the pool notice it.
+    private func lapse(_ probe: PoolProbe) {
+        probe.pass(WarmConnection.lease)
+        #expect(probe.steps().isEmpty && probe.wanted == nil)
+    }
+
     @Test("A connection is wanted without any request while the wish holds, and can wait if it is not the first")
     func wanted() {
         let probe = makeProbe()
@@ -173,6 +183,86 @@ import Testing
         #expect(probe.goAway(probe.open(), .badCertificateEnvironment) == .topic)
     }
 
+    @Test(
+        "A connection begun for warmth stays so when the wish lapses: a request waits a second after its end",
+        arguments: [false, true],
+        [ConnectionEnd.failed, .certificateRefused]
+    )
+    func lapsed(isOpen: Bool, end: ConnectionEnd) {
+        let probe = makeProbe()
+        for _ in 0..<4 {
+            warm(probe)
+            let number = isOpen ? probe.open() : probe.pool.connecting(now: probe.now)
+            lapse(probe)
+            #expect(isOnlyWarm(number, probe))
+            _ = probe.pool.ended(number, end, now: probe.now, random: .max)
+            let failures = probe.pool.failures
+            #expect(failures == 1)
+            probe.wait()
+            #expect(probe.wanted == nil)
+            probe.pass(.seconds(1))
+            #expect(probe.wanted == .reconnect, "a request")
+            probe.wait(false)
+            probe.pass(.seconds(60))
+        }
+    }
+
+    @Test("When the wish has lapsed a connection is not only warm if a request waits, or it was begun for one, or used")
+    func lapsedWithWork() {
+        let probe = makeProbe()
+        let number = probe.open()
+        lapse(probe)
+        #expect(isOnlyWarm(number, probe))
+        probe.wait()
+        #expect(!isOnlyWarm(number, probe), "a request waits")
+        #expect(probe.send() == [number])
+        probe.wait(false)
+        #expect(!isOnlyWarm(number, probe), "it is in flight")
+        probe.answer(number)
+        #expect(!isOnlyWarm(number, probe), "the connection was used")
+        probe.end(number, .closedHere)
+        for isWarm in [false, true] {
+            if isWarm { warm(probe) }
+            probe.wait()
+            let next = probe.open()
+            probe.wait(false)
+            #expect(isOnlyWarm(next, probe) == isWarm)
+            lapse(probe)
+            #expect(!isOnlyWarm(next, probe))
+            probe.end(next, .closedHere)
+        }
+    }
+
+    @Test("A successor of a connection begun for warmth is only warm, too, when the wish has lapsed")
+    func lapsedSuccessor() {
+        let probe = makeProbe()
+        probe.setEdition(1)
+        let former = probe.open()
+        lapse(probe)
+        probe.setEdition(2)
+        #expect(probe.wanted == .successor)
+        let next = probe.pool.connecting(now: probe.now)
+        probe.end(former, .closedHere)
+        #expect(isOnlyWarm(next, probe))
+    }
+
+    @Test("GOAWAY for the certificate is no reason to stop either when it comes after the wish has lapsed")
+    func lapsedBeforeGoodbye() {
+        let probe = makeProbe()
+        for _ in 0..<3 {
+            warm(probe)
+            let number = probe.open()
+            lapse(probe)
+            #expect(probe.goAway(number, .badCertificateEnvironment) == nil)
+            let failures = probe.pool.failures
+            #expect(failures == 1)
+            #expect(probe.steps() == [.end(number, .closedHere)])
+            probe.pass(.seconds(60))
+        }
+        probe.wait()
+        #expect(probe.goAway(probe.open(), .badCertificateEnvironment) == .topic)
+    }
+
     @Test("Failures with requests are followed by the usual back-off")
     func withWork() {
         let probe = makeProbe()
@@ -195,6 +285,14 @@ import Testing
         #expect(probe.wanted == .first)
         probe.pool.postpone(until: probe.now + .seconds(3))
         #expect(probe.wanted == nil && probe.isWaitingForBudget)
+    }
+
+    @Test("When the wish has lapsed a pool waits for the budget like one that was never kept warm")
+    func lapsedBudget() {
+        let probe = makeProbe()
+        lapse(probe)
+        probe.pool.postpone(until: probe.now + .seconds(3))
+        #expect(probe.isWaitingForBudget)
     }
 
     @Test(

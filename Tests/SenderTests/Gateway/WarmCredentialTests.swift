@@ -72,6 +72,28 @@ struct WarmCredentialTests {
         #expect(Set(topics.failed) == [Self.news, Self.sport])
     }
 
+    @Test(
+        "Nor does it when the topic is not kept warm any more, as long as the connection has carried nothing",
+        arguments: [false, true]
+    )
+    func refusedLate(isOpen: Bool) throws {
+        let (topics, news, sport) = makeTopics()
+        pass(topics, sport)
+        if isOpen { topics.open() }
+        for _ in 0..<10 { topics.pass(.seconds(1)) }
+        let connections = try #require(news.connections)
+        let numbers = connections.pool.connections.map(\.number)
+        let number = try #require(numbers.first)
+        for reason in [DisconnectReason.certificateRefused, .proxyRefused] {
+            topics.topics.disconnected(connections, number, reason)
+        }
+        #expect(topics.failed.isEmpty && topics.disconnected == [Self.sport, Self.sport])
+        try topics.append(1, to: news)
+        news.pump(now: topics.now, isMoreAtHand: false)
+        topics.topics.disconnected(connections, number, .certificateRefused)
+        #expect(Set(topics.failed) == [Self.news, Self.sport])
+    }
+
     @Test("A connection that all topics have left is not kept warm")
     func left() throws {
         let (topics, news, sport) = makeTopics()

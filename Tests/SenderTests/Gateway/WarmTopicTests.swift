@@ -1,4 +1,5 @@
 import BelfrySupport
+import NIOCore
 import PipelineCore
 import RequestLanes
 import TLSTransport
@@ -62,6 +63,22 @@ struct WarmTopicTests {
             lane.connectionEnded(attempt: lane.attempt, error: nil)
         case .streams:
             try #require(bench.service.peers.last).end()
+        }
+    }
+
+    /// The gateway refuses the certificate of the connection, or of the attempt to make it.
+    private func refuse(_ bench: Bench) throws {
+        let error = TLSError.certificateRefused(alert: .certificateRevoked, openSSLErrors: [])
+        let lanes = try #require(bench.shard.stages.gateway.all.first)
+        switch lanes.way {
+        case .binary(let binary):
+            let lane = binary.ownLanes[0]
+            lane.connectionEnded(attempt: lane.attempt, error: error)
+        case .streams(let lane):
+            let connections = try #require(lane.connections)
+            let numbers = connections.pool.connections.map(\.number)
+            let number = try #require(numbers.last)
+            connections.connectionEnded(attempt: Int(number), error: error)
         }
     }
 
@@ -191,6 +208,31 @@ struct WarmTopicTests {
             bench.wait(milliseconds: 10_000)
             #expect(accepted(bench) == [1] && bench.reason(Bench.news) == nil)
         }
+    }
+
+    @Test(
+        "Nor does it stop the app when the setting is gone, as long as the connection has carried nothing",
+        arguments: [.binary, .http2] as [EnvironmentSettings.Transport],
+        [false, true]
+    )
+    func refusedLate(over transport: EnvironmentSettings.Transport, isOpen: Bool) throws {
+        let bench = makeBench(over: transport)
+        defer { bench.shard.leave() }
+        bench.gateway.isSilent = !isOpen
+        bench.service.connectTime = isOpen ? TimeAmount.zero : .minutes(1)
+        bench.assign(0)
+        bench.wait(milliseconds: 2000)
+        #expect(attempts(bench) == 1 && openCount(bench) == (isOpen ? 1 : 0))
+        keepWarm(false, in: bench)
+        bench.wait(milliseconds: 10_000)
+        try refuse(bench)
+        bench.wait(milliseconds: 1000)
+        #expect(attempts(bench) == 1 && openCount(bench) == 0 && bench.reason(Bench.news) == nil)
+        bench.gateway.isSilent = false
+        bench.service.connectTime = .zero
+        try bench.bring((Bench.news, [1]))
+        bench.wait(milliseconds: 2000)
+        #expect(accepted(bench) == [1] && attempts(bench) == 2)
     }
 
     @Test(

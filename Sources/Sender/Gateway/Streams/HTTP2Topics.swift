@@ -219,7 +219,7 @@ final class HTTP2Topics {
                 return
             }
             // Nothing would probe a topic that stopped without a notification.
-            guard !connections.pool.isOnlyWarm(now: now) else { return }
+            guard !connections.pool.isOnlyWarm(number, now: now) else { return }
             for lane in members(of: connections) where lane.needs(connections) {
                 stage.handle(.failed(reason), of: lane.topic)
             }
