@@ -36,7 +36,8 @@ extension WorldPlan {
     private mutating func chooseKeyed(_ dice: inout Dice) {
         options.keyed = []
         guard dice.chance(50) else { return }
-        // Nor is one whose troubles nothing else of the world is to meet.
+        // Nor is one whose troubles nothing else of the world is to meet. There is one already where all topics are to
+        // go over HTTP/2 in the end.
         let others = Set(options.sick.map(\.topic) + options.certificateGaps.map(\.topic))
         options.keyed = options.streams.filter { !others.contains($0) && $0 != options.lateTopic }
     }
