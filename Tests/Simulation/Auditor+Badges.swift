@@ -53,7 +53,7 @@ extension Auditor {
             let requests = badgeRequests(of: token)
             // Redis keeps no more changes apart.
             guard !requests.isEmpty, requests.count <= BadgeScript.limit else { continue }
-            let sure = requests.values.count { $0.allSatisfy(hasArrivedForSure) }
+            let sure = requests.values.count(where: haveArrivedForSure)
             let possible = requests.values.count { $0.contains { !hasFailedForSure($0) || isNamedAsPlain($0) } }
             let number = world.badge(of: token)
             check(
@@ -93,6 +93,26 @@ extension Auditor {
     /// The name by which the request of a notification is remembered.
     private func request(of number: Int) -> Int? {
         options.dedupeWindow > 0 ? world.records[notifications[number].record].request : nil
+    }
+
+    /// The notifications of one request have arrived: all of them, or copies of those that have not.
+    private func haveArrivedForSure(_ numbers: [Int]) -> Bool {
+        numbers.contains(where: hasArrivedForSure)
+            && numbers.allSatisfy { hasArrivedForSure($0) || wasOnlyMoved($0) }
+    }
+
+    /// It was moved, and nothing took its change of the number back before. If something did, a worker that has the
+    /// copy's partition for longer than the urgent lane's worker had its own cannot count it.
+    private func wasOnlyMoved(_ number: Int) -> Bool {
+        let entry = notifications[number]
+        guard isMoved(number), fates[number] == nil, entry.accepted == 0, entry.unanswered == 0, !entry.wasRefused,
+            tokens[entry.token].refusedAt == 0
+        else { return false }
+        let record = world.records[entry.record]
+        let mayHaveFailed =
+            record.expires > 0 || record.coalescingKey > 0 || record.refusal != nil || !record.poison.isEmpty
+            || record.form == .withoutCertificate || isDiscarded(entry.record)
+        return !mayHaveFailed && options.certificateGaps.isEmpty && world.gateways[record.topic].disallowedPhases == 0
     }
 
     private func hasArrivedForSure(_ number: Int) -> Bool {

@@ -47,7 +47,7 @@ extension Auditor {
         let records = worker.shard?.stages.intake.counters.records ?? 0
         let taken = records - worker.recordsBefore
         worker.recordsBefore = records
-        if taken > 0 { noteOverQuota(of: worker) }
+        if taken > 0 { noteQuotas(of: worker) }
         check(
             taken <= ShardLimits.batchesPerTurn * options.batch + ShardLimits.catchUpRecords,
             7,

@@ -25,6 +25,13 @@ extension Auditor {
         var overQuota: Set<Int> = []
         /// Tokens of urgent records that a worker has read and not moved, by its number and the topic.
         var read: [[Int]: Int] = [:]
+        /// Tokens that count against quotas, by the number of the worker and the topic.
+        var used: [[Int]: QuotaUse] = [:]
+        /// The most of them that a worker had when it took a record in and did not count that, by the record and the
+        /// number of the worker.
+        var usedBefore: [[Int]: Double] = [:]
+        /// Feeds of topics with quotas, by the number of the worker and their own.
+        var feeds: [Int: [UInt32: SeenFeed]] = [:]
         /// Records that a worker's producer had to move, with its number and the time of the assignment.
         var handedOver: Set<[Int]> = []
         /// The same, of copies that are in the log.
@@ -140,20 +147,58 @@ extension Auditor {
             1,
             "\(worker.name) moves record \(moved), and changes it"
         )
+        checkHeaders(of: record, moving: original.record, by: worker)
         // To move is to send: another owner would do it, too.
         let objection = objection(toWritingBy: worker)
         check(objection == nil, 3, "\(objection ?? ""): record \(moved) is moved")
-        checkQuota(of: moved, by: worker)
+        let partition = world.partition(ofRecord: moved)
+        let holder = owners[partition].flatMap { $0.member == worker.member ? $0 : nil }
+        let assigned = worker.shard?.stages.group.assigned ?? [:]
+        let own = assigned.values.first { worker.consumer.ordinal(of: $0.place) == partition }
+        // One that stood still may not know yet that it has lost the partition.
+        check(
+            own != nil || worker.shard == nil || assigned.isEmpty && holder != nil,
+            3,
+            "\(worker.name) moves record \(moved) of a partition that it has given back"
+        )
         let topic = world.records[moved].topic
-        if let order = worker.controls.control(of: world.leverName(ofTopic: topic), in: .urgent).discard {
+        let control = worker.controls.control(of: world.leverName(ofTopic: topic), in: .urgent)
+        // In a partition that is being given back nothing is recalled.
+        check(
+            !control.isPaused || own?.phase == .revoking,
+            11,
+            "record \(moved) is moved, though its topic is paused, or its lane of that"
+        )
+        if let order = control.discard {
             check(!covers(order, moved), 11, "record \(moved) is moved, though it was discarded")
         }
-        guard let owner = owners[world.partition(ofRecord: moved)], owner.member == worker.member else { return nil }
+        let place = holder.map { [moved, worker.number, Int($0.since)] }
+        let isFirst = place.map { moves.handedOver.insert($0).inserted } ?? false
+        // It may have been taken in just now.
+        noteQuotas(of: worker)
+        checkQuota(of: moved, by: worker, isAgain: !isFirst)
+        if isFirst { moves.read[[worker.number, topic], default: 0] -= tokenCount(of: moved) }
+        guard let owner = holder else { return nil }
         for number in firstOf[moved]..<end(of: moved) { checkUnsent(number, by: worker, owner, original.record.offset) }
-        if moves.handedOver.insert([moved, worker.number, Int(owner.since)]).inserted {
-            moves.read[[worker.number, topic], default: 0] -= tokenCount(of: moved)
-        }
         return owner.since
+    }
+
+    /// Checks that a copy keeps the headers that workers read, and lies where its key leads.
+    private func checkHeaders(of record: Published, moving original: KafkaRecord, by worker: SimulatedWorker) {
+        check(record.partition == nil, 1, "\(worker.name) moves a record into a partition of its own choice")
+        // Others see another header there.
+        guard worker.process.traits.readsJSON else { return }
+        for name in [RecordContentType.headerName] + TraceContext.headerNames {
+            let former = original.headers.last { $0.name == name }?.value
+            let copied = record.headers.last { $0.0 == name }?.1
+            let isTrace = name != RecordContentType.headerName
+            let isTooLong = isTrace && (former?.count ?? 0) > TraceContext.limitBytes
+            check(
+                copied == (isTooLong ? nil : former),
+                1,
+                "\(worker.name) moves a record, and changes its header \(name)"
+            )
+        }
     }
 
     /// Checks that nothing of a record that is moved is done already.
@@ -171,41 +216,6 @@ extension Auditor {
             3,
             "\(name(number)) is moved by the worker that had settled it"
         )
-    }
-
-    /// Checks that a record is over the quota which its worker knows. All that the worker has read and not moved may
-    /// count, whatever of it has come back since.
-    private func checkQuota(of record: Int, by worker: SimulatedWorker) {
-        let entry = world.records[record]
-        let knowsQuota = worker.process.traits.hasQuotas && entry.form != .withoutCertificate
-        guard knowsQuota, let quota = options.quotas[entry.topic] else {
-            return check(false, 12, "\(worker.name) moves record \(record), though its app has no quota")
-        }
-        let read = moves.read[[worker.number, entry.topic], default: 0]
-        check(quota < read, 12, "\(worker.name) moves record \(record), after \(read) of \(quota) tokens of its quota")
-    }
-
-    /// A worker gets an urgent record to read, be it once more.
-    func noteReading(_ record: Int, by member: SimulatedConsumer) {
-        guard member.lane == .urgent, !options.quotas.isEmpty else { return }
-        moves.read[[member.number, world.records[record].topic], default: 0] += tokenCount(of: record)
-    }
-
-    /// Notes the records that a worker has taken in and does not count against their quotas.
-    func noteOverQuota(of worker: SimulatedWorker) {
-        guard worker.lane == .urgent, !options.quotas.isEmpty, let shard = worker.shard else { return }
-        for partition in shard.stages.group.assigned.values {
-            let number = worker.consumer.ordinal(of: partition.place)
-            for feed in partition.feeds.values where feed.account.topic?.urgentQuota != nil {
-                let frontier = feed.ledger.frontier
-                for step in 0..<UInt32(frontier.recordCount) {
-                    let record = frontier.firstRecord &+ step
-                    guard feed.counted[record] == nil, let offset = frontier.offset(of: record) else { continue }
-                    let stored = recordMeant(at: offset, of: number, by: worker.number) { _ in true }
-                    if let stored { moves.overQuota.insert(stored.ordinal) }
-                }
-            }
-        }
     }
 
     // MARK: Outcomes

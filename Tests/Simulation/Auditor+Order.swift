@@ -44,15 +44,30 @@ extension Auditor {
                 ?? rememberedRequest(of: number)
         }
         check(objections.contains { $0 == nil }, 3, objections.compactMap { $0 }.last ?? "")
+        checkDeath(of: numbers, token: token, owner)
         guard numbers.count == 1 else { return exempt(number) }
         if !wasAccepted { checkUrgency(of: number, writtenAt: writtenAt) }
-        if !options.sendsWithoutRedis, let fetch = fetches[own], fetch.member == owner.member,
-            !world.redis.wasBroken(token: token, since: fetch.time)
-        {
-            let isKnown = isKnownDead(token, at: takenTime(of: own, fetch))
-            check(!isKnown, 5, "\(name(number)) was sent, though its token was dead when the record was read")
-        }
         noteOrder(of: number, token: token, wasAccepted: wasAccepted)
+    }
+
+    /// Checks that the token was not known to be dead when the record was read: of several copies the one that was read
+    /// first.
+    private func checkDeath(of numbers: [Int], token: Int, _ owner: Ownership) {
+        guard !options.sendsWithoutRedis else { return }
+        var fetched = VirtualTime.max
+        var taken = VirtualTime.max
+        for number in numbers {
+            let record = notifications[number].record
+            guard let fetch = fetches[record], fetch.member == owner.member else { return }
+            fetched = min(fetched, fetch.time)
+            taken = min(taken, takenTime(of: record, fetch))
+        }
+        guard let number = numbers.last, !world.redis.wasBroken(token: token, since: fetched) else { return }
+        check(
+            !isKnownDead(token, at: taken),
+            5,
+            "\(name(number)) was sent, though its token was dead when the record was read"
+        )
     }
 
     /// Checks that a done notification is not sent again. It was done when the worker got the partition, or the worker

@@ -221,6 +221,7 @@ final class SimulatedConsumer: GroupConsumer {
                 world.auditor.heardAssignment(self)
                 onAssigned?(partitions.map(place))
             case .revoked(let partitions, let lost):
+                world.auditor.noteQuotas(of: self)
                 questions.withdraw(partitions, isCooperative: world.plan.options.isCooperative)
                 questions.revoke(partitions, lost: lost)
                 if lost {

@@ -53,6 +53,7 @@ final class SimulatedWorker {
     }
 
     func start() {
+        world.auditor.noteControls(of: self)
         let pipeline = SimulatedPipeline(worker: self, loop: loop)
         self.pipeline = pipeline
         let tokens = TokenTable(pipeline, World.layout)
@@ -150,5 +151,6 @@ final class SimulatedWorker {
         guard let shard else { return }
         shard.use(world.controls)
         controls = world.controls
+        world.auditor.noteControls(of: self)
     }
 }

@@ -7,110 +7,7 @@ import Testing
 
 /// The auditor notices when a rule about quotas of the urgent lane is broken: each test breaks one.
 @Suite struct AuditorMoveTests {
-    private static let header = "belfry-moved-from"
-
-    /// A world whose worker has read the first of two records to the same tokens, which is urgent. The other is not.
-    private struct Bench {
-        let world: World
-        let worker: SimulatedWorker
-        let other: SimulatedWorker
-
-        /// - Parameters:
-        ///   - quota: of the app; nil: it has none.
-        ///   - prepare: is called before the worker starts.
-        init(quota: Int? = 0, hasBrokenProducer: Bool = false, _ prepare: (World) -> Void = { _ in }) throws {
-            var plan = WorldPlan(seed: 1, features: [])
-            plan.options.requestLanes = [.urgent, .normal]
-            plan.options.servedLanes = [plan.options.requestLanes]
-            plan.options.publishesAll = true
-            plan.options.isPunctual = true
-            plan.options.policy = .resend
-            plan.options.coalescingKeys = 0
-            plan.faults = hasBrokenProducer ? [Fault(.producerBroken, at: .seconds(1))] : []
-            var first = plan.records[0]
-            first.coalescingKey = 0
-            first.backdated = 0
-            first.lane = .urgent
-            var second = first
-            second.time += .seconds(1)
-            second.lane = .normal
-            plan.records = [first, second]
-            if let quota { plan.options.quotas = [first.topic: quota] }
-            let made = World(plan)
-            prepare(made)
-            made.startWorker(slot: 0)
-            made.publish(0)
-            let process = made.processes[0]
-            let urgent = try #require(process.worker(of: .urgent))
-            let normal = try #require(process.worker(of: .normal))
-            made.auditor.assigned(urgent.consumer, made.partition(ofRecord: 0))
-            world = made
-            worker = urgent
-            other = normal
-        }
-
-        var auditor: Auditor { world.auditor }
-        /// The record that a move makes.
-        var copied: Int { world.plan.records.count }
-        var broken: Int? { auditor.violation?.invariant }
-        var token: Int { auditor.notifications[0].token }
-
-        /// The first record as its worker moves it.
-        ///
-        /// - Parameter origin: the place that it names; nil: the right one.
-        func publication(from origin: String? = nil) -> Published {
-            let original = world.broker.partitions[Int(world.partition(ofRecord: 0))][0].record
-            let text = origin ?? auditor.place(ofRecord: 0)
-            return Published(
-                topic: World.requests,
-                partition: nil,
-                key: original.key ?? [],
-                value: original.value ?? [],
-                headers: [(AuditorMoveTests.header, Array(text.utf8))],
-                worker: worker.number,
-                time: world.clock.now
-            )
-        }
-
-        /// The worker reads the first record, and moves it.
-        func move() {
-            auditor.noteReading(0, by: worker.consumer)
-            var record = publication()
-            record.ownedSince = auditor.moving(record)
-            _ = world.published(record)
-        }
-
-        /// A worker commits a position behind a record.
-        func commit(past record: Int, by worker: SimulatedWorker) {
-            let partition = world.partition(ofRecord: record)
-            let place = world.laneMap.place(of: partition)
-            let position = KafkaPartitionOffset(
-                topic: place.topic,
-                partition: place.partition,
-                offset: (world.offset(ofRecord: record) ?? 0) + 1,
-                metadata: ""
-            )
-            auditor.assigned(worker.consumer, partition)
-            auditor.committed(position, meaning: position, by: worker.consumer)
-        }
-
-        func settle(_ record: Int) {
-            for number in auditor.firstOf[record]..<auditor.end(of: record) {
-                auditor.notifications[number].outcomeAt = world.clock.now
-            }
-        }
-
-        /// An outcome of a record's first token.
-        func outcome(_ kind: PushOutcomeKind, of record: Int) -> PushOutcome {
-            let place = world.laneMap.place(of: world.partition(ofRecord: record))
-            var outcome = PushOutcome()
-            outcome.sourceTopic = place.topic
-            outcome.sourcePartition = place.partition
-            outcome.sourceOffset = world.offset(ofRecord: record) ?? -1
-            outcome.kind = kind
-            return outcome
-        }
-    }
+    private typealias Bench = MoveBench
 
     // MARK: Nothing is lost
 
@@ -168,6 +65,22 @@ import Testing
         #expect(bench.broken == 1)
     }
 
+    @Test("Invariant 1 is broken by a copy with other headers than its record, or for a partition by its number")
+    func headers() throws {
+        for hasOtherHeaders in [true, false] {
+            let bench = try Bench()
+            bench.auditor.noteReading(0, by: bench.worker.consumer)
+            var record = bench.publication()
+            if hasOtherHeaders {
+                record.headers.append((RecordContentType.headerName, Array("application/json".utf8)))
+            } else {
+                record.partition = 0
+            }
+            _ = bench.auditor.moving(record)
+            #expect(bench.broken == 1)
+        }
+    }
+
     @Test("Invariant 1 is broken if a copy is taken for a duplicate, though its request was never sent")
     func falseDuplicate() throws {
         for wasSent in [true, false] {
@@ -188,7 +101,7 @@ import Testing
             let place = bench.auditor.place(ofRecord: 0)
             var outcome = bench.outcome(.rejected, of: isCopy ? bench.copied : 0)
             outcome.warning = "moved (\(place))"
-            let headers = hasHeader ? [(Self.header, Array(place.utf8))] : []
+            let headers = hasHeader ? [(Bench.header, Array(place.utf8))] : []
             bench.auditor.stored(outcome, by: 1, producedAt: World.start, headers: headers)
             #expect(bench.broken == (isBroken ? 1 : nil))
         }
@@ -250,6 +163,50 @@ import Testing
         #expect(bench.broken == 3)
     }
 
+    @Test("Invariant 3 is broken if a worker moves a record of a partition that it has given back")
+    func givenBack() throws {
+        let bench = try Bench()
+        bench.auditor.released(bench.worker.consumer, [bench.world.partition(ofRecord: 0)])
+        bench.move()
+        #expect(bench.broken == 3)
+    }
+
+    // MARK: Tokens
+
+    @Test("Invariant 5 is broken if a record that was moved twice goes to a token that died before a copy was read")
+    func dead() throws {
+        for isDead in [true, false] {
+            let bench = try Bench(hasBrokenProducer: true)
+            bench.move()
+            bench.move()
+            let copies = [bench.copied, bench.copied + 1]
+            bench.auditor.assigned(bench.other.consumer, bench.world.partition(ofRecord: bench.copied))
+            for copy in copies { bench.auditor.fetched(copy, by: bench.other.consumer) }
+            if isDead { bench.auditor.tokens[bench.token].deadSince = 1 }
+            bench.auditor.accepted(
+                record: 0,
+                token: bench.token,
+                from: bench.other,
+                isGivenUp: false,
+                writtenAt: bench.world.clock.now
+            )
+            #expect(bench.broken == (isDead ? 5 : nil))
+        }
+    }
+
+    @Test("Invariant 5 is broken if the copy of a record that adds to a number arrives, and the number stays")
+    func uncountedBadge() throws {
+        for hasArrived in [true, false] {
+            let bench = try Bench(addsToBadge: true)
+            bench.move()
+            for number in bench.auditor.firstOf[bench.copied]..<bench.auditor.end(of: bench.copied) {
+                bench.auditor.fates[number] = Auditor.Fates(hasArrived: hasArrived, hasFailed: !hasArrived)
+            }
+            bench.auditor.closeBadges()
+            #expect(bench.broken == (hasArrived ? 5 : nil))
+        }
+    }
+
     // MARK: Order and levers
 
     @Test("Invariant 4 is broken if what was published to the normal lane behind a copy overtakes it")
@@ -279,6 +236,18 @@ import Testing
         }
     }
 
+    @Test("Invariant 11 is broken if a record is moved while the urgent lane is paused, not the normal one")
+    func movedWhilePaused() throws {
+        for isUrgent in [true, false] {
+            let bench = try Bench { world in
+                let name = world.leverName(ofTopic: world.plan.records[0].topic)
+                world.controls.set(.pause, of: name, in: isUrgent ? .urgent : .normal, .pause)
+            }
+            bench.move()
+            #expect(bench.broken == (isUrgent ? 11 : nil))
+        }
+    }
+
     @Test("Invariant 11 is broken by a copy that is sent while the normal lane is paused, not the urgent one")
     func paused() throws {
         for isUrgent in [true, false] {
@@ -290,31 +259,5 @@ import Testing
             bench.auditor.checkLevers(controls, record: 0, token: bench.token, in: .normal)
             #expect(bench.broken == (isUrgent ? nil : 11))
         }
-    }
-
-    // MARK: Quotas
-
-    @Test("Invariant 12 is broken if a record of an app without a quota is moved, or one that is within it")
-    func withinQuota() throws {
-        let without = try Bench(quota: nil)
-        without.move()
-        #expect(without.broken == 12)
-
-        let tokens = without.world.plan.records[0].tokens.count
-        let within = try Bench(quota: tokens)
-        within.move()
-        #expect(within.broken == 12)
-
-        let over = try Bench(quota: tokens - 1)
-        over.move()
-        #expect(over.broken == nil)
-    }
-
-    @Test("What was moved once counts no more towards what a worker has read")
-    func moved() throws {
-        let bench = try Bench()
-        bench.move()
-        _ = bench.auditor.moving(bench.publication())
-        #expect(bench.broken == 12)
     }
 }

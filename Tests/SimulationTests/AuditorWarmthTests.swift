@@ -1,3 +1,4 @@
+import PipelineCore
 import Testing
 
 @testable import belfry_simulate
@@ -13,6 +14,7 @@ import Testing
         plan.options.requestLanes = [.urgent, .normal]
         plan.options.servedLanes = [plan.options.requestLanes]
         plan.options.connectionsPerMinute = 20
+        plan.options.connectionMaxAge = 0
         plan.options.warm = [0]
         plan.records[0].topic = 0
         plan.faults = []
@@ -60,5 +62,23 @@ import Testing
         #expect(world.auditor.violation == nil)
         connect()
         #expect(world.auditor.violation?.invariant == 9)
+    }
+
+    @Test("Invariant 9 is broken by a connection that is kept warm without partitions, or while its topic is paused")
+    func unwanted() throws {
+        for isPaused in [true, false] {
+            let world = Self.world()
+            if isPaused { world.controls.set(.pause, of: world.leverName(ofTopic: 0), in: .urgent, .pause) }
+            let process = SimulatedProcess(world: world, slot: 0, number: 1)
+            let worker = try #require(process.worker(of: .urgent))
+            world.auditor.noteControls(of: worker)
+            if !isPaused { world.auditor.noteWarmth(of: worker, hasPartition: false) }
+            for (time, isBroken) in [(Auditor.warmthLapse, false), (VirtualTime.milliseconds(1), true)] {
+                world.clock.after(time) {}
+                while world.clock.step() {}
+                world.auditor.connectingUnused(worker, to: 0, Place())
+                #expect(world.auditor.violation?.invariant == (isBroken ? 9 : nil))
+            }
+        }
     }
 }
