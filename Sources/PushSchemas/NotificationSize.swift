@@ -3,8 +3,9 @@
 /// A decoder allocates for a field of two bytes, and copies part of a message whenever it comes again. So the bytes
 /// alone do not bound the cost of a record; these numbers do. Counting reads each byte once and allocates nothing.
 struct NotificationSize: Equatable {
-    /// The most fields. A payload has room for about two thousand values; the others are for localizations. [ours]
-    static let fieldLimit = 16_384
+    /// The most fields. A payload has room for about two thousand values; the others are for 256 localizations of 16
+    /// each. [ours]
+    static let fieldLimit = 2048 + 256 * 16
     /// The most repetitions of messages that stand once in the message around them. [ours]
     static let repetitionLimit = 16
     /// The deepest nesting that is looked at; SwiftProtobuf decodes no deeper.

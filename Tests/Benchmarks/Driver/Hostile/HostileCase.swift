@@ -120,12 +120,14 @@ enum HostileCase: String, CaseIterable, Sendable {
                 (5, Self.token(Self.minted(number, &random), arguments: ["\(number)", "b", "c"]))
             }
         case .localizations:
-            let count = bytes / 2 / 128
+            // Of two values each: as many as are allowed.
+            let count = min(3000, bytes / 2 / 128)
+            let body = [UInt8](repeating: 0x61, count: bytes / 2 / count - 28)
             value.field(
                 13,
                 Self.message { notification in
                     for number in 0..<count {
-                        let alert = Self.message { $0.field(3, Array(repeating: 0x61, count: 100)) }
+                        let alert = Self.message { $0.field(3, body) }
                         notification.field(
                             14,
                             Self.message {
