@@ -11,6 +11,7 @@ import Testing
     private static let withRefusals = Features(Features.named.prefix(46).map(\.feature))
     private static let withCuts = Features(Features.named.prefix(47).map(\.feature))
     private static let withoutLanes = Features(Features.named.prefix(48).map(\.feature))
+    private static let withWarmth = Features(Features.named.prefix(51).map(\.feature))
 
     @Test("Every field of the last line stands in the help")
     func fields() {
@@ -75,6 +76,7 @@ import Testing
         (withoutLanes, "a repeated request that goes without Redis, and after a crash is a duplicate", [500_055]),
         (withCuts, "batches that others pass are beside the limit", [701_166]),
         (withCuts, "refused records from the offset on, a suspension", [4366, 5026, 7620, 41_729]),
+        (withWarmth, "a certificate that another lane sees when it was refused", [6840]),
     ]
 
     @Test("Seeds that are known to have failed pass", arguments: known.indices)

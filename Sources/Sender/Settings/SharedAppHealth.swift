@@ -1,4 +1,6 @@
+import APNsProtocol
 import PipelineCore
+import ProviderCredentials
 import Synchronization
 
 /// The health of one topic, shared by the shards of a process.
@@ -8,10 +10,26 @@ final class SharedAppHealth: Sendable {
     /// Tells the topic from all others of the process.
     let number: UInt64
     private let health: Mutex<AppHealth>
+    /// The credential that each push type was last seen with, by any shard.
+    private let credentials = Mutex<[PushType: (credential: AppCredential, edition: UInt64)]>([:])
 
     init(_ health: AppHealth, number: UInt64) {
         self.number = number
         self.health = Mutex(health)
+    }
+
+    /// A push type has this credential now, or a new edition of it.
+    ///
+    /// Shards see it at different times. It counts once: else one that sees it when it was refused would have it tried
+    /// again at once.
+    func noteCredential(_ credential: AppCredential, edition: UInt64, for pushType: PushType, now: MonotonicTime) {
+        let isChanged = credentials.withLock { credentials in
+            let former = credentials[pushType]
+            if let former, former.credential == credential, edition <= former.edition { return false }
+            credentials[pushType] = (credential, edition)
+            return former != nil
+        }
+        if isChanged { change { $0.credentialChanged(now: now) } }
     }
 
     /// Changes the health under the lock.

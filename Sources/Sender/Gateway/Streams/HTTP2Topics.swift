@@ -96,7 +96,7 @@ final class HTTP2Topics {
             lane.list(now: now)
         }
         guard let edition = lane.sources[pushType]?.edition else { return }
-        lane.noteCredential(credential, edition: edition, for: pushType, now: now)
+        topic.health.noteCredential(credential, edition: edition, for: pushType, now: now)
     }
 
     private func makeConnections(_ identity: CredentialConnections.Identity) -> CredentialConnections {
@@ -197,7 +197,8 @@ final class HTTP2Topics {
         guard let edition = connections.edition else { return }
         for lane in members(of: connections) {
             for pushType in lane.sources.pushTypes(of: connections) {
-                lane.noteCredential(connections.identity.credential, edition: edition, for: pushType, now: now)
+                let credential = connections.identity.credential
+                lane.topic.health.noteCredential(credential, edition: edition, for: pushType, now: now)
             }
         }
     }

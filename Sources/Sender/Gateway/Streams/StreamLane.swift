@@ -1,7 +1,6 @@
 import APNsProtocol
 import NIOCore
 import PipelineCore
-import ProviderCredentials
 
 /// One topic's notifications on their way over HTTP/2: carries out the decisions of a ``StreamQueue``.
 ///
@@ -15,8 +14,6 @@ final class StreamLane: AppTransport {
     private(set) var sources = LaneConnections()
     /// The connections that have the topic on their list.
     var listedBy: CredentialConnections?
-    /// The credentials by which the topic's health is judged, of those that there were.
-    private var judgedBy: [PushType: (credential: AppCredential, edition: UInt64)] = [:]
     private(set) var isHeld = false
     private var standstill: LaneStandstill
     /// Notifications ever appended.
@@ -43,13 +40,6 @@ final class StreamLane: AppTransport {
     func use(_ settings: ShardSettings, _ limits: LaneLimits) {
         queue.use(settings.streamLimits(limits))
         standstill.patience = settings.standstillPatience
-    }
-
-    /// A push type has this credential now, or a new edition of it.
-    func noteCredential(_ credential: AppCredential, edition: UInt64, for pushType: PushType, now: MonotonicTime) {
-        let former = judgedBy.updateValue((credential, edition), forKey: pushType)
-        guard let former, former != (credential, edition) else { return }
-        topic.health.change { $0.credentialChanged(now: now) }
     }
 
     // MARK: State
