@@ -91,7 +91,7 @@ extension Auditor {
             // Superseded requests are remembered, too.
             let mayBeKnown = isAccepted || isRepeated(number) || mayBeSuperseded(number) || hasTwinArrived(number)
             check(
-                mayBeKnown || !isAcceptanceKnown,
+                mayBeKnown || isTwinUnderWay(number, by: worker, at: time) || !isAcceptanceKnown,
                 1,
                 "\(name(number)) is a duplicate, but its request was neither accepted, published twice nor superseded"
             )
@@ -230,7 +230,7 @@ extension Auditor {
         // Presumed by policy, or where a gateway withholds its answer, it may be lost; that is what presumed means.
         guard options.isPunctual, options.policy == .resend, entry.accepted == 0 else { return }
         // The other one may still be on its way.
-        guard !isRepeated(number), !hasTwinArrived(number) else { return }
+        guard !isRepeated(number), !hasTwinArrived(number), !wasTwinRead(number) else { return }
         check(mayBeSuperseded(number), 1, "\(name(number)) is \(word), but nobody has accepted or refused it")
     }
 

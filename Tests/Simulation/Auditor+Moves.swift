@@ -78,6 +78,29 @@ extension Auditor {
         twins(of: number).contains { $0 != number && (notifications[$0].accepted > 0 || mayBeSuperseded($0)) }
     }
 
+    /// A worker that reads several copies of a record calls a later one a duplicate while an earlier one is under way,
+    /// which is judged by itself.
+    func isTwinUnderWay(_ number: Int, by worker: Int, at time: VirtualTime) -> Bool {
+        earlierTwins(of: number).contains { other in
+            guard let read = fetchTimes[[notifications[other].record, worker]], read <= time else { return false }
+            let twin = notifications[other]
+            return twin.outcomeAt == nil || twin.outcomeBy != worker || time <= twin.decidedAt
+        }
+    }
+
+    /// A worker has had an earlier copy of the same record in its hands.
+    func wasTwinRead(_ number: Int) -> Bool {
+        earlierTwins(of: number).contains { firstFetches[notifications[$0].record] != nil }
+    }
+
+    /// The notifications of its token out of copies of the same record that lie before its own.
+    private func earlierTwins(of number: Int) -> [Int] {
+        guard world.records[notifications[number].record].moved != nil else { return [] }
+        return twins(of: number).filter {
+            world.records[notifications[$0].record].moved != nil && rank(of: $0) < rank(of: number)
+        }
+    }
+
     /// The place of a notification in the order of publication, in which records of one token and lane lie in one
     /// partition.
     func rank(of number: Int) -> Int {

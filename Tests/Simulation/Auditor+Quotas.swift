@@ -45,7 +45,7 @@ extension Auditor {
     }
 
     /// Checks that a record is over the quota which its worker knows. All that the worker has read and not moved may
-    /// count, whatever of it has come back since.
+    /// count, also what has come back since.
     ///
     /// - Parameter isAgain: the record may have been handed over before, and counts among what was moved.
     func checkQuota(of record: Int, by worker: SimulatedWorker, isAgain: Bool) {

@@ -10,7 +10,11 @@ extension Auditor {
     func storedSummary(_ summary: PushOutcome, of record: Int, by worker: Int, producedAt time: VirtualTime) {
         let numbers = firstOf[record]..<end(of: record)
         world.note(.outcome, numbers.lowerBound, summary.kind.rawValue, "summary of record \(record)")
-        check(world.records[record].report == .summary, 1, "record \(record) has a summary that nobody asked for")
+        check(
+            world.records[record].report == .summary,
+            1,
+            "record \(record) has a summary that its request does not ask for"
+        )
         let counts = Dictionary(summary.counts.map { ($0.kind, Int($0.tokens)) }, uniquingKeysWith: +)
         let total = counts.values.reduce(0, +)
         check(

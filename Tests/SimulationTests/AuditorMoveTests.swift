@@ -93,6 +93,41 @@ import Testing
         }
     }
 
+    @Test("A copy may be a duplicate while its worker has an earlier one under way, and of no other copy")
+    func twinUnderWay() throws {
+        enum Earlier: CaseIterable { case underWay, settledBefore, unread, readByAnother, isTheLater }
+        for earlier in Earlier.allCases {
+            let bench = try Bench(hasBrokenProducer: true)
+            bench.move()
+            bench.move()
+            let (sent, refused) = earlier == .isTheLater ? (1, 0) : (0, 1)
+            let reader = earlier == .readByAnother ? bench.worker : bench.other
+            if earlier != .unread { bench.auditor.fetched(bench.copied + sent, by: reader.consumer) }
+            if earlier == .settledBefore {
+                let number = bench.auditor.firstOf[bench.copied + sent]
+                bench.auditor.notifications[number].outcomeAt = bench.world.clock.now
+                bench.auditor.notifications[number].outcomeBy = bench.other.number
+                bench.auditor.notifications[number].decidedAt = bench.world.clock.now
+            }
+            let outcome = bench.outcome(.duplicate, of: bench.copied + refused)
+            bench.auditor.stored(outcome, by: bench.other.number, producedAt: bench.world.clock.now + 1)
+            #expect(bench.broken == (earlier == .underWay ? nil : 1), "\(earlier)")
+        }
+    }
+
+    @Test("Invariant 1 is broken if only failures are published and two copies are passed, the first without an end")
+    func twinsPassed() throws {
+        for isFirstAccepted in [true, false] {
+            let bench = try Bench(hasBrokenProducer: true, publishesAll: false)
+            bench.move()
+            bench.move()
+            for copy in [bench.copied, bench.copied + 1] { bench.auditor.fetched(copy, by: bench.other.consumer) }
+            if isFirstAccepted { bench.settle(bench.copied) }
+            bench.commit(past: bench.copied + 1, by: bench.other)
+            #expect(bench.broken == (isFirstAccepted ? nil : 1))
+        }
+    }
+
     @Test("Invariant 1 is broken by an outcome that does not name the place out of which its record was moved")
     func unnamed() throws {
         for (isCopy, hasHeader, isBroken) in [(true, true, false), (true, false, true), (false, true, true)] {

@@ -37,7 +37,7 @@ import Testing
         #expect(again.broken == nil)
     }
 
-    @Test("Invariant 12 is broken if a record is moved that came when its quota had room, whatever was read before")
+    @Test("Invariant 12 is broken if a record is moved that came when its quota had room, however much was read before")
     func hadRoom() throws {
         for used in [0.0, 60] {
             let bench = try Bench(quota: 60)

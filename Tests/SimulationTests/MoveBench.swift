@@ -18,18 +18,20 @@ struct MoveBench {
     ///   - quota: of the app; nil: it has none.
     ///   - isSecondUrgent: the second record is urgent, too. It is to one token then, and the first to two.
     ///   - addsToBadge: the records add to the numbers of their tokens.
+    ///   - publishesAll: outcomes of all kinds, and not of failures alone.
     ///   - prepare: is called before the worker starts.
     init(
         quota: Int? = 0,
         hasBrokenProducer: Bool = false,
         isSecondUrgent: Bool = false,
         addsToBadge: Bool = false,
+        publishesAll: Bool = true,
         _ prepare: (World) -> Void = { _ in }
     ) throws {
         var plan = WorldPlan(seed: 1, features: [])
         plan.options.requestLanes = [.urgent, .normal]
         plan.options.servedLanes = [plan.options.requestLanes]
-        plan.options.publishesAll = true
+        plan.options.publishesAll = publishesAll
         plan.options.isPunctual = true
         plan.options.policy = .resend
         plan.options.coalescingKeys = 0

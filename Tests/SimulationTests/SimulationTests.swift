@@ -77,6 +77,7 @@ import Testing
         (withCuts, "batches that others pass are beside the limit", [701_166]),
         (withCuts, "refused records from the offset on, a suspension", [4366, 5026, 7620, 41_729]),
         (withWarmth, "a certificate that another lane sees when it was refused", [6840]),
+        (withWarmth, "two copies of one record in a batch", [2_000_071, 2_002_684]),
     ]
 
     @Test("Seeds that are known to have failed pass", arguments: known.indices)
