@@ -237,8 +237,7 @@ package final class WorkerShard {
         if hasRead || isMoreAtHand || stages.isUnfinished { turnSoon() }
     }
 
-    /// Schedules another turn after sockets and Redis got theirs. Not with `execute`: an event loop of NIO runs tasks
-    /// until none is due before it looks at its sockets again. A turn that is due already serves all callers.
+    /// Asks for another turn after sockets and Redis got theirs. A turn that is due already serves all callers.
     private func turnSoon() {
         guard !isTurnDue else { return }
         isTurnDue = true

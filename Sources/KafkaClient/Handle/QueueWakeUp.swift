@@ -15,8 +15,10 @@ final class QueueWakeUp {
     private var queue: OpaquePointer?
     private var channel: (any Channel)?
     private var onWakeUp: (() -> Void)?
-    /// Called before the handler at the next signal.
+    /// Called at the next signal of our own.
     private var awaiting: [() -> Void] = []
+    /// Such a signal, as the descriptor counts it: librdkafka adds one at a time, and never so often.
+    private static let ownSignal: UInt64 = 1 << 32
 
     /// - Parameters:
     ///   - onFailure: the event loop cannot watch the descriptor.
@@ -36,7 +38,7 @@ final class QueueWakeUp {
         self.onWakeUp = onWakeUp
         watch(queue)
         open(on: eventLoop, onFailure: onFailure)
-        eventLoop.assumeIsolated().execute { [weak self] in self?.wakeUp() }
+        eventLoop.assumeIsolated().execute { [weak self] in self?.onWakeUp?() }
     }
 
     deinit { precondition(queue == nil, "a wake-up is stopped before it is let go") }
@@ -49,21 +51,23 @@ final class QueueWakeUp {
         rd_kafka_queue_io_event_enable(next, descriptor, &one, MemoryLayout<UInt64>.size)
     }
 
-    /// Calls `body` once in the next round of the event loop, before the handler.
+    /// Calls `body` once in the next round of the event loop; the handler only if the queue has a signal, too.
     func nextRound(_ body: @escaping () -> Void) {
         guard queue != nil else { return }
         awaiting.append(body)
         guard awaiting.count == 1 else { return }
-        var one: UInt64 = 1
-        // Full is as good: the signal is there.
-        _ = write(descriptor, &one, MemoryLayout<UInt64>.size)
+        var signal = Self.ownSignal
+        _ = write(descriptor, &signal, MemoryLayout<UInt64>.size)
     }
 
-    private func wakeUp() {
-        let due = awaiting
-        awaiting = []
-        for body in due { body() }
-        onWakeUp?()
+    /// - Parameter count: of the descriptor, since it was read last.
+    private func signalled(_ count: UInt64) {
+        if Self.ownSignal <= count {
+            let due = awaiting
+            awaiting = []
+            for body in due { body() }
+        }
+        if count % Self.ownSignal > 0 { onWakeUp?() }
     }
 
     /// No handler is called after this. Idempotent.
@@ -79,7 +83,7 @@ final class QueueWakeUp {
     }
 
     private func open(on eventLoop: any EventLoop, onFailure: @escaping (any Error) -> Void) {
-        let handler = NIOLoopBound(WakeUpHandler { [weak self] in self?.wakeUp() }, eventLoop: eventLoop)
+        let handler = NIOLoopBound(WakeUpHandler { [weak self] in self?.signalled($0) }, eventLoop: eventLoop)
         NIOPipeBootstrap(group: eventLoop)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(handler.value) }
@@ -99,20 +103,26 @@ final class QueueWakeUp {
     }
 }
 
-/// Reads the eventfd until it is empty, then calls the handler.
+/// Reads the eventfd until it is empty, then calls the handler with what it has counted.
 private final class WakeUpHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
-    private let onReadComplete: () -> Void
+    private let onReadComplete: (UInt64) -> Void
+    private var count: UInt64 = 0
 
-    init(onReadComplete: @escaping () -> Void) {
+    init(onReadComplete: @escaping (UInt64) -> Void) {
         self.onReadComplete = onReadComplete
     }
 
-    /// The eight bytes are the number of signals since the last read, which is not needed.
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {}
+    /// The eight bytes are the sum of the signals since the last read.
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        var bytes = unwrapInboundIn(data)
+        while let sum = bytes.readInteger(endianness: .host, as: UInt64.self) { count += sum }
+    }
 
     func channelReadComplete(context: ChannelHandlerContext) {
-        onReadComplete()
+        let read = count
+        count = 0
+        onReadComplete(read)
     }
 }
