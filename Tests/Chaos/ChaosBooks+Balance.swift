@@ -47,7 +47,7 @@ extension ChaosBooks {
         return entries[index][Int(place.offset)].isInLog
     }
 
-    /// Urgent records in the log that do not fit into the quota of their app, whatever was used of it.
+    /// Urgent records in the log that do not fit into the quota of their app, even if nothing was used of it.
     var beyondQuota: Int { recordsBeyondQuota { _ in true } }
 
     /// Of these, such as were never moved.

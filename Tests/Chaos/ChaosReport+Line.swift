@@ -14,9 +14,9 @@ extension ChaosReport {
         lost: Without an outcome, or confirmed and never accepted: 0.
         lanes: Of each lane of requests, published and lost: above 0, unless --no-lanes, or --soak without --lanes; \
         0. What a worker moved out of urgent counts there.
-        moved: Records that workers moved out of urgent, over the quota of their app, each once: above 0 if ten or more \
-        have more tokens than that quota. Of those at most ten stay, or half of them, unless a worker says that it \
-        cannot move some. None of an app without a quota, and each of something published.
+        moved: Records that workers moved out of urgent, over the quota of their app, each once: above 0 if ten or \
+        more have more tokens than that quota. Of those at most ten stay, or half of them, unless a worker says that \
+        it cannot move some. None of an app without a quota, and each of something published.
         accepted, duplicates: By the gateways; of these, those that were accepted before.
         duplicates_excess: Repetitions that nothing allows, see Tests/Chaos/README.md: 0. The third kind is not judged \
         if something was presumed wrongly and that may be; of copies it is.

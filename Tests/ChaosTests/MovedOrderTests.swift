@@ -113,7 +113,7 @@ struct MovedOrderTests {
         #expect(try scene.audit([(0, 100), (1, 101)]).orderViolations == 0)
     }
 
-    @Test("Records that stay urgent keep their order, whatever is moved between them")
+    @Test("Records that stay urgent keep their order beside others that are moved")
     func stays() throws {
         var scene = try Scene([.urgent, .urgent, .urgent])
         for record in 0...2 { scene.publish(record, at: Int64(record)) }

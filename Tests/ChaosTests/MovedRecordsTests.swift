@@ -8,7 +8,7 @@ import Testing
 struct MovedRecordsTests {
     private typealias Scene = MoveScene
 
-    @Test("Outcomes of a copy settle the published record in its lane, in whatever order all is read")
+    @Test("Outcomes of a copy settle the published record in its lane, in any order of reading")
     func balance() throws {
         for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
             var scene = try Scene()

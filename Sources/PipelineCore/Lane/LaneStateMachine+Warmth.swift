@@ -35,9 +35,9 @@ extension LaneStateMachine {
     ///   - wasOpen: it was no attempt.
     ///   - isRefused: the peer refused the certificate, so that the next one waits for longer.
     mutating func countFailure(wasOpen: Bool, isRefused: Bool = false, now: MonotonicTime, random: UInt64) {
-        let isForWarmth = isIdleForWarmth(now: now)
+        let wasIdle = isIdleForWarmth(now: now)
         let wait = warmth.countFailure(
-            isForWarmth: isForWarmth,
+            isForWarmth: wasIdle,
             lived: wasOpen ? connectionOpenedAt.elapsed(until: now) : nil,
             isRefused: isRefused,
             failures: &failures,

@@ -9,13 +9,17 @@ import Synchronization
 final class SharedAppHealth: Sendable {
     /// Tells the topic from all others of the process.
     let number: UInt64
-    private let health: Mutex<AppHealth>
-    /// The credential that each push type was last seen with, by any shard.
-    private let credentials = Mutex<[PushType: (credential: AppCredential, edition: UInt64)]>([:])
+    private let known: Mutex<Known>
+
+    private struct Known {
+        var health: AppHealth
+        /// The credential that each push type was last seen with, by any shard.
+        var credentials: [PushType: (credential: AppCredential, edition: UInt64)] = [:]
+    }
 
     init(_ health: AppHealth, number: UInt64) {
         self.number = number
-        self.health = Mutex(health)
+        known = Mutex(Known(health: health))
     }
 
     /// A push type has this credential now, or a new edition of it.
@@ -23,24 +27,23 @@ final class SharedAppHealth: Sendable {
     /// Shards see it at different times. It counts once: else one that sees it when it was refused would have it tried
     /// again at once.
     func noteCredential(_ credential: AppCredential, edition: UInt64, for pushType: PushType, now: MonotonicTime) {
-        let isChanged = credentials.withLock { credentials in
-            let former = credentials[pushType]
-            if let former, former.credential == credential, edition <= former.edition { return false }
-            credentials[pushType] = (credential, edition)
-            return former != nil
+        known.withLock { known in
+            let former = known.credentials[pushType]
+            if let former, former.credential == credential, edition <= former.edition { return }
+            known.credentials[pushType] = (credential, edition)
+            if former != nil { known.health.credentialChanged(now: now) }
         }
-        if isChanged { change { $0.credentialChanged(now: now) } }
     }
 
     /// Changes the health under the lock.
     func change<Result: Sendable>(_ body: (inout AppHealth) -> Result) -> Result {
-        health.withLock { health in body(&health) }
+        known.withLock { body(&$0.health) }
     }
 
-    var state: AppHealth.State { health.withLock { $0.state } }
+    var state: AppHealth.State { known.withLock { $0.health.state } }
     /// Tickets of refusals: those believed, and those that never will be.
     var trust: (through: UInt64, distrusted: UInt64) {
-        health.withLock { ($0.trustedThrough, $0.distrustedThrough) }
+        known.withLock { ($0.health.trustedThrough, $0.health.distrustedThrough) }
     }
 }
 

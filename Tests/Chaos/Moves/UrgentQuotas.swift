@@ -5,7 +5,7 @@ struct UrgentQuotas: Equatable, Sendable {
     /// Tokens a minute, by index of the topic; the others have none.
     let perMinute: [Int: Int]
 
-    /// The first quota: most records have more tokens, and do not fit into it whatever was used of it.
+    /// The first quota: most records have more tokens, and do not fit into it even while it is unused.
     private static let small = 30
     /// The second one is what is published of its app in so many seconds. A worker that takes partitions over begins
     /// with its part unused, which happens every few seconds: records stay and go all the time.

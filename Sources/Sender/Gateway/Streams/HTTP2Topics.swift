@@ -195,9 +195,9 @@ final class HTTP2Topics {
     /// else the refusal would be taken for that of the former one, and the same tried again at once.
     func noteCredential(of connections: CredentialConnections, now: MonotonicTime) {
         guard let edition = connections.edition else { return }
+        let credential = connections.identity.credential
         for lane in members(of: connections) {
             for pushType in lane.sources.pushTypes(of: connections) {
-                let credential = connections.identity.credential
                 lane.topic.health.noteCredential(credential, edition: edition, for: pushType, now: now)
             }
         }
