@@ -1,3 +1,5 @@
+import PushSchemas
+
 /// The body of an alert, escaped, with the places where it may be cut.
 ///
 /// Escaping and looking for the places are done once for a notification. A cut is then a search among a few thousand
@@ -27,7 +29,7 @@ struct EscapedBody: Sendable {
         if let cuts = text.withUTF8({ cutsInASCII($0) }) { return cuts }
         var cuts: [UInt16] = []
         var offset = 0
-        for character in text {
+        for character in text.beginning(holding: cutBytes) {
             offset += JSONText.escapedBytes(of: character.utf8)
             guard offset <= cutBytes else { break }
             cuts.append(UInt16(offset))

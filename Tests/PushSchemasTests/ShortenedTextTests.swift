@@ -33,6 +33,19 @@ struct ShortenedTextTests {
         #expect((900...1024).contains(short.utf8.count))
     }
 
+    @Test("Characters are looked for in a part that is hardly longer than what is asked for, however long they are")
+    func beginning() {
+        for text in ["x", "é", "e\u{301}", "日本語", "👩‍👩‍👧‍👦", "e" + String(repeating: "\u{301}", count: 10_000)] {
+            let long = String(repeating: text, count: 20_000 / text.utf8.count + 1)
+            for bytes in 1...100 {
+                let part = long.beginning(holding: bytes)
+                #expect((bytes + 1...bytes + 4).contains(part.utf8.count) && long.utf8.starts(with: part.utf8))
+                #expect(part.unicodeScalars.elementsEqual(long.unicodeScalars.prefix(part.unicodeScalars.count)))
+            }
+            #expect(text.beginning(holding: text.utf8.count) == text)
+        }
+    }
+
     @Test("A refusal quotes no more than a part of a record, whichever rule makes it")
     func refusal() {
         let refusal = RecordRefusal(reason: "r", detail: "'" + String(repeating: "ä", count: 1 << 19) + "'")

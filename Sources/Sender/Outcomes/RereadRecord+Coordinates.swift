@@ -1,19 +1,21 @@
 import Logging
+import PushSchemas
 import PushTopics
 import TLSTransport
 
 /// The names of a record and its notifications in log lines.
 extension RereadRecord {
-    /// Longest text of a publisher's in a line; ids are shorter.
+    /// Most bytes of a publisher's text in a line; ids are shorter.
     private static let textLimit = 200
 
     /// The record's place, bundle, request id and trace.
     var coordinates: Logger.Metadata {
         var metadata: Logger.Metadata = [
             "partition": .stringConvertible(message.partition), "offset": .stringConvertible(message.offset),
-            "app": .string(String(bundleID.prefix(Self.textLimit))),
+            "app": .string(bundleID.shortened(toBytes: Self.textLimit)),
         ]
-        if !requestID.isEmpty { metadata["request-id"] = .string(String(requestID.prefix(Self.textLimit))) }
+        let id = requestID.shortened(toBytes: Self.textLimit)
+        if !id.isEmpty { metadata["request-id"] = .string(id) }
         if let trace = traceHeaders.first(where: { $0.0 == TraceContext.parent })?.1 {
             metadata[TraceContext.parent] = .string(String(decoding: trace.prefix(Self.textLimit), as: UTF8.self))
         }

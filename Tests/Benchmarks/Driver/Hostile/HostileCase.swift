@@ -41,6 +41,8 @@ enum HostileCase: String, CaseIterable, Sendable {
     case ownArguments = "own-arguments"
     case localizations
     case graphemes
+    // Log lines.
+    case longName = "long-name"
     // Headers.
     case headersAtLimit = "headers-at-limit"
     case headersOverLimit = "headers-over-limit"
@@ -142,9 +144,11 @@ enum HostileCase: String, CaseIterable, Sendable {
                 (5, Self.token(Self.minted(number, &random), locale: "en-x\(number % count)-a-b-c-d"))
             }
         case .graphemes:
-            // One character as a reader counts them.
-            let body = "e" + String(repeating: "\u{0301}", count: (bytes - 256) / 2)
-            value.field(13, Self.notification(body: body))
+            value.field(13, Self.notification(body: Self.character(bytes: bytes - 256)))
+            value.field(6, random.bytes(64))
+        case .longName:
+            value.field(3, Self.payload)
+            value.field(1, Array(Self.character(bytes: bytes - 256).utf8))
             value.field(6, random.bytes(64))
         case .headersAtLimit, .headersOverLimit:
             value.field(3, Self.payload)
@@ -177,6 +181,9 @@ enum HostileCase: String, CaseIterable, Sendable {
 
     /// As many escaped characters as fit.
     private static func escapes(_ bytes: Int) -> String { String(repeating: #"\u00e9"#, count: bytes / 6) }
+
+    /// One character as a reader counts them.
+    private static func character(bytes: Int) -> String { "e" + String(repeating: "\u{0301}", count: (bytes - 1) / 2) }
 
     private static func message(_ fill: (inout ProtobufBytes) -> Void) -> [UInt8] {
         var message = ProtobufBytes()
