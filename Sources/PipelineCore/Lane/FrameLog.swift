@@ -217,11 +217,14 @@ public struct FrameLog: ~Copyable {
         assignment: UInt32,
         from start: UInt64
     ) -> [(NotificationReference, NotificationTrouble)] {
-        undropped(of: assignment, from: start).compactMap { sequence in
-            let entry = entry(at: sequence)
+        var troubles: [(NotificationReference, NotificationTrouble)] = []
+        eachUndropped(of: assignment, from: start) { log, slot in
+            let entry = log.entries[slot]
             let trouble = NotificationTrouble(refusals: entry.refusals, loneCloses: entry.loneCloses)
-            return trouble.isThere ? (entry.reference, trouble) : nil
+            if trouble.isThere { troubles.append((entry.reference, trouble)) }
+            return true
         }
+        return troubles.reversed()
     }
 
     /// Counts one more silent end of a connection with only this entry in flight. Returns the new count (stops at 255).
@@ -240,18 +243,26 @@ public struct FrameLog: ~Copyable {
         where isMeant: (NotificationReference) -> Bool = { _ in true }
     ) -> [NotificationReference] {
         var dropped: [NotificationReference] = []
-        for sequence in undropped(of: assignment, from: start) {
-            let slot = Int(truncatingIfNeeded: sequence & mask)
-            guard isMeant(entries[slot].reference) else { continue }
-            entries[slot].isDropped = true
-            dropped.append(entries[slot].reference)
+        eachUndropped(of: assignment, from: start) { log, slot in
+            let reference = log.entries[slot].reference
+            guard isMeant(reference) else { return true }
+            log.entries[slot].isDropped = true
+            dropped.append(reference)
+            return true
         }
         droppedCount += dropped.count
-        return dropped
+        return dropped.reversed()
     }
 
     /// An entry of an assignment is kept that is not dropped.
-    mutating func keeps(assignment: UInt32) -> Bool { !undropped(of: assignment, from: head).isEmpty }
+    mutating func keeps(assignment: UInt32) -> Bool {
+        var isKept = false
+        eachUndropped(of: assignment, from: head) { _, _ in
+            isKept = true
+            return false
+        }
+        return isKept
+    }
 
     /// Marks one entry as dropped that was not dropped before.
     mutating func drop(at sequence: UInt64) {
@@ -333,18 +344,22 @@ public struct FrameLog: ~Copyable {
         return former.flatMap { UInt32(exactly: tail - $0) } ?? 0
     }
 
-    /// The sequence numbers of an assignment's entries from `start` on that are not dropped, ascending.
-    private mutating func undropped(of assignment: UInt32, from start: UInt64) -> [UInt64] {
-        guard var sequence = lastOf[assignment] else { return [] }
-        var found: [UInt64] = []
+    /// Calls `body` with the slots of an assignment's entries from `start` on that are not dropped, the latest first,
+    /// until it returns false.
+    private mutating func eachUndropped(
+        of assignment: UInt32,
+        from start: UInt64,
+        _ body: (inout FrameLog, Int) -> Bool
+    ) {
+        guard var sequence = lastOf[assignment] else { return }
         while sequence >= max(start, head) {
             looks += 1
-            let entry = entry(at: sequence)
-            if !entry.isDropped { found.append(sequence) }
-            guard entry.formerDistance > 0 else { break }
-            sequence -= UInt64(entry.formerDistance)
+            let slot = Int(truncatingIfNeeded: sequence & mask)
+            let distance = entries[slot].formerDistance
+            if !entries[slot].isDropped, !body(&self, slot) { return }
+            guard distance > 0 else { return }
+            sequence -= UInt64(distance)
         }
-        return found.reversed()
     }
 
     private func base(of entry: Entry) -> UnsafeMutableRawPointer {

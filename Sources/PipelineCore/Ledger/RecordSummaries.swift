@@ -6,7 +6,8 @@
 /// this memory goes along when a topic is fed anew from its cursor; so records have the names that they keep, their
 /// offsets. Pure.
 public struct RecordSummaries<Kind: Hashable & Sendable>: Sendable {
-    private struct Summary {
+    @usableFromInline
+    struct Summary: Sendable {
         var tokens: Int
         /// A bit for each token that has its outcome.
         var settled: [UInt64]
@@ -14,14 +15,15 @@ public struct RecordSummaries<Kind: Hashable & Sendable>: Sendable {
         var counts: [Kind: UInt32] = [:]
     }
 
-    private var summaries: [Int64: Summary] = [:]
+    @usableFromInline var summaries: [Int64: Summary] = [:]
 
     public init() {}
 
     /// Memory of one record's summary, bytes, about.
     public static func bytes(tokens: Int) -> Int { 256 + tokens / 8 }
 
-    public var isEmpty: Bool { summaries.isEmpty }
+    /// Asked for each token of all records, and dear if it is not known for which type.
+    @inlinable public var isEmpty: Bool { summaries.isEmpty }
 
     /// Begins with a record, or goes on with one that is fed anew.
     ///

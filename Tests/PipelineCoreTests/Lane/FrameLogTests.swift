@@ -62,6 +62,10 @@ import Testing
         }
         let none = log.drop(assignment: 77, from: 1600)
         #expect(none.isEmpty)
+        let former = log.looks
+        let isKept = log.keeps(assignment: 20)
+        let looks = log.looks - former
+        #expect(isKept && looks == 1)
         // Assignments come and go for months, and are never told to have ended.
         for number in 0..<10_000 as Range<UInt32> {
             log.append(number, bytes: 10, assignment: 1000 + number)
