@@ -336,11 +336,13 @@ final class Stages {
         }
     }
 
-    /// Copies records held for long out of their fetch buffers.
+    /// Copies records held for long out of their fetch buffers, as many as a tick may.
     private func unpin(now: MonotonicTime) {
-        let before = now.nanoseconds - min(now.nanoseconds, gateway.settings.pinnedFor.wholeNanoseconds)
+        let age = min(now.nanoseconds, gateway.settings.pinnedFor.wholeNanoseconds)
+        let before = MonotonicTime(nanoseconds: now.nanoseconds - age)
+        var room = ShardLimits.copiedPerTick
         for partition in group.active {
-            for feed in partition.feeds.values { feed.unpinSources(takenBefore: MonotonicTime(nanoseconds: before)) }
+            for feed in partition.feeds.values { feed.unpinSources(takenBefore: before, room: &room) }
         }
     }
 

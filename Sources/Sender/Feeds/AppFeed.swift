@@ -372,9 +372,11 @@ final class AppFeed {
     }
 
     /// Copies records taken in before a time out of their fetch buffers, which hold records of other topics, too.
-    func unpinSources(takenBefore time: MonotonicTime) {
+    ///
+    /// - Parameter room: the bytes that may be copied; those of the records are taken off.
+    func unpinSources(takenBefore time: MonotonicTime, room: inout Int) {
         trimSources()
-        sources.unpin(takenBefore: time)
+        sources.unpin(takenBefore: time, room: &room)
     }
 
     /// Copies the latest records out of the fetch buffers of their batch.

@@ -12,9 +12,33 @@ struct RecordSources {
         var takenAt: MonotonicTime
         /// The records were copied out of the fetch buffer.
         var isCopied = false
+
+        /// One of its records, in memory of its own.
+        func copy(of index: UInt32) -> Run {
+            Run(
+                firstRecord: firstRecord &+ index,
+                count: 1,
+                batch: batch.copy(of: firstIndex + Int(index)),
+                firstIndex: 0,
+                takenAt: takenAt,
+                isCopied: true
+            )
+        }
+
+        /// Gives up its first records.
+        mutating func leave(first taken: UInt32) {
+            firstRecord &+= taken
+            firstIndex += Int(taken)
+            count -= taken
+        }
     }
 
+    /// The price of a small record's copy, as bytes.
+    private static let leastBytes = 1024
+
     private var runs: [Run] = []
+    /// The runs at the beginning that are known to be copied.
+    private var copiedRuns = 0
 
     /// The time of taking in the oldest record that is not forgotten; nil: there is none.
     var oldestTakenAt: MonotonicTime? { runs.first?.takenAt }
@@ -38,11 +62,41 @@ struct RecordSources {
     /// Releases the batches whose records all lie before a record.
     mutating func forget(before record: UInt32) {
         let spent = runs.prefix { Int32(bitPattern: $0.firstRecord &+ $0.count &- record) <= 0 }.count
-        if spent > 0 { runs.removeFirst(spent) }
+        guard spent > 0 else { return }
+        runs.removeFirst(spent)
+        copiedRuns = max(0, copiedRuns - spent)
     }
 
-    /// Copies records taken in before a time out of their fetch buffers.
-    mutating func unpin(takenBefore time: MonotonicTime) { copy(runs.prefix { $0.takenAt < time }.indices) }
+    /// Copies records taken in before a time out of their fetch buffers, the oldest first.
+    ///
+    /// - Parameter room: the bytes that may be copied; those of the records are taken off.
+    mutating func unpin(takenBefore time: MonotonicTime, room: inout Int) {
+        var copied: [Run] = []
+        var end = copiedRuns
+        while end < runs.count, runs[end].takenAt < time, room > 0 {
+            let run = runs[end]
+            guard !run.isCopied else {
+                room -= Self.leastBytes
+                copied.append(run)
+                end += 1
+                continue
+            }
+            var taken: UInt32 = 0
+            while taken < run.count, room > 0 {
+                room -= max(Self.leastBytes, run.batch[run.firstIndex + Int(taken)].value.count)
+                copied.append(run.copy(of: taken))
+                taken += 1
+            }
+            guard taken == run.count else {
+                runs[end].leave(first: taken)
+                break
+            }
+            end += 1
+        }
+        guard !copied.isEmpty else { return }
+        runs.replaceSubrange(copiedRuns..<end, with: copied)
+        copiedRuns += copied.count
+    }
 
     /// Copies the latest records out of the fetch buffers of their batch.
     mutating func unpin(of batch: KafkaBatch) {
@@ -58,18 +112,7 @@ struct RecordSources {
                 copied.append(run)
                 continue
             }
-            for index in 0..<run.count {
-                copied.append(
-                    Run(
-                        firstRecord: run.firstRecord &+ index,
-                        count: 1,
-                        batch: run.batch.copy(of: run.firstIndex + Int(index)),
-                        firstIndex: 0,
-                        takenAt: run.takenAt,
-                        isCopied: true
-                    )
-                )
-            }
+            for index in 0..<run.count { copied.append(run.copy(of: index)) }
         }
         runs.replaceSubrange(indices, with: copied)
     }

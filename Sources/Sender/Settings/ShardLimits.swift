@@ -76,6 +76,8 @@ enum ShardLimits {
     static let pendingTombstones = 65_536
     /// A batch is pinned by records that make up at least one in so many of its bytes; fewer are copied out.
     static let pinnedShare = 4
+    /// Bytes of records that one tick copies out of batches that are held for long.
+    static let copiedPerTick = 4 << 20
     /// Memory of a notification beside its record's value, in bytes: its frame without the payload, its entry and its
     /// marks.
     static let notificationBytes = 128

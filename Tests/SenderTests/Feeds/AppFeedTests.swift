@@ -44,6 +44,14 @@ import Testing
             feed.source(of: record).map { String(decoding: $0.batch[$0.index].value, as: UTF8.self) }
         }
 
+        /// Returns the bytes that were copied, of so many.
+        @discardableResult
+        func unpin(takenBefore nanoseconds: UInt64, room: Int = 1 << 30) -> Int {
+            var left = room
+            feed.unpinSources(takenBefore: MonotonicTime(nanoseconds: nanoseconds), room: &left)
+            return room - left
+        }
+
         func finish(_ record: UInt32) {
             for token in UInt32(0)..<2 { feed.markDone(record, token: token) }
         }
@@ -206,13 +214,30 @@ import Testing
         weak let oldest = bench.batches[0]
         weak let next = bench.batches[1]
         bench.batches.removeAll()
-        bench.feed.unpinSources(takenBefore: MonotonicTime(nanoseconds: 1))
+        bench.unpin(takenBefore: 1)
         #expect(oldest == nil && next != nil)
         for number in 0..<UInt32(Self.count) { #expect(bench.text(number) == "\(number)") }
         for number in 0..<firstCount { bench.finish(number) }
-        bench.feed.unpinSources(takenBefore: MonotonicTime(nanoseconds: .max))
+        bench.unpin(takenBefore: .max)
         #expect(next == nil)
         for number in firstCount..<UInt32(Self.count) { #expect(bench.text(number) == "\(number)") }
+    }
+
+    @Test("Records in hand for long are copied a part at a time, and each once")
+    func copiesInParts() throws {
+        let bench = try Bench()
+        weak let latest = bench.batches.last
+        bench.batches.removeAll()
+        var calls = 0
+        while latest != nil, calls <= Self.count {
+            #expect(bench.unpin(takenBefore: .max, room: 2048) == 2048, "two small records")
+            for number in 0..<UInt32(Self.count) { #expect(bench.text(number) == "\(number)") }
+            calls += 1
+        }
+        #expect(calls == Self.count / 2 && bench.unpin(takenBefore: .max) == 0)
+        bench.finish(0)
+        #expect(bench.unpin(takenBefore: .max) == 0)
+        for number in 1..<UInt32(Self.count) { #expect(bench.text(number) == "\(number)") }
     }
 
     @Test("Copies out of the latest batch do not keep older batches from being let go when their time comes")
@@ -223,7 +248,7 @@ import Testing
         bench.batches.last.map(bench.feed.unpinSources(of:))
         bench.batches.removeAll()
         #expect(oldest != nil && latest == nil)
-        bench.feed.unpinSources(takenBefore: MonotonicTime(nanoseconds: .max))
+        bench.unpin(takenBefore: .max)
         #expect(oldest == nil)
         for number in 0..<UInt32(Self.count) { #expect(bench.text(number) == "\(number)") }
     }
