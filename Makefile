@@ -141,7 +141,7 @@ bench-http2: build $(IDENTITY) ## measure a worker over HTTP/2 against h2load, a
 bench-publish: build ## measure belfry publish against a bare loop in C, and a worker in many languages
 	@$(BIN)/belfry-bench run publish $(ARGS)
 
-bench-lanes: build ## measure whether urgent notifications overtake a backlog in bulk, and what bulk keeps
+bench-lanes: build ## measure whether urgent notifications overtake a backlog of their app in bulk, and what bulk keeps
 	@$(BIN)/belfry-bench run lanes $(ARGS) $(if $(KAFKA),--kafka '$(KAFKA)')
 
 chaos: build ## break the pipeline's processes for five minutes and prove that nothing is lost

@@ -32,6 +32,8 @@ public struct SandboxControl: Sendable {
         public struct Topic: Decodable, Sendable {
             public var accepted: Int
             public var distinct: Int
+            /// Reached a device.
+            public var delivered: Int
             public var rejected: [String: Int]
             public var discarded: Int
             public var feedback: Int

@@ -60,7 +60,7 @@ struct LanesTests {
 
     @Test("The default backlog fits the embedded broker, as the help says, and more is an error unless Kafka is named")
     func backlog() throws {
-        #expect((11_960_000..<11_970_000).contains(RecordStream.kept(of: LanesScenario.bulkApp, partitions: 96)))
+        #expect((11_960_000..<11_970_000).contains(RecordStream.kept(of: LanesScenario.app, partitions: 96)))
         _ = try RunCommand.parseAsRoot(["lanes"])
         let more = ["lanes", "--backlog", "20000000"]
         #expect(throws: (any Error).self) { try RunCommand.parseAsRoot(more) }

@@ -81,7 +81,7 @@ struct BenchmarkScenario {
             ),
             BenchmarkScenario(
                 "lanes",
-                "Urgent notifications beside a backlog in bulk, and what bulk keeps.",
+                "Urgent notifications beside a backlog of the same app in bulk, and what bulk keeps.",
                 LanesCommand.self
             ),
         ]

@@ -20,8 +20,8 @@ struct LanesReport: Sendable {
         by so much.
         passed, missed, targets: The judgement, the fields that missed their targets, and these.
         urgent_p50_ms, urgent_p99_ms: From the call that published an urgent notification until the sandbox had \
-        accepted it, while a backlog waits in bulk; when it answers is not in it. Seen by questions, so up to 10 ms \
-        too long: 50; 250.
+        accepted it, while a backlog of the same app waits in bulk; when it answers is not in it. Seen by questions, \
+        so up to 10 ms too long: 50; 250.
         urgent_probes, urgent_rate: Notifications of which the time was taken; urgent ones a second beside the backlog.
         urgent_takeover_seconds: From kill -9 of one of the two workers until an urgent notification of each of its \
         partitions that was published after that was accepted; not there if one never was: 10.
