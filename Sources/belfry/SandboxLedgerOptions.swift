@@ -23,7 +23,12 @@ struct SandboxLedgerOptions: ParsableArguments {
     @Option(help: "Shares of the devices that are not online at the beginning, e.g. offline=0.1,uninstalled=0.01.")
     var initial: String?
 
-    @Option(help: "How many pairs of (token, n) each topic tells apart; 16 bytes each.")
+    @Option(
+        help: """
+            How many pairs of (token, n) each topic tells apart; 16 bytes each. If it is given, a topic makes room for \
+            all of them as soon as it is used: while it makes more, it stands still.
+            """
+    )
     var rememberedPairs: Int?
 
     @Option(help: "How many acceptances each topic remembers in order; 8 bytes each.")
@@ -43,7 +48,10 @@ struct SandboxLedgerOptions: ParsableArguments {
         configuration.seed = seed
         if let churn { configuration.churn = try ChurnRates(parsing: churn) }
         if let initial { configuration.initial = try PopulationShares(parsing: initial) }
-        if let rememberedPairs { configuration.rememberedPairs = rememberedPairs }
+        if let rememberedPairs {
+            configuration.rememberedPairs = rememberedPairs
+            configuration.expectedPairs = rememberedPairs
+        }
         if let acceptedEntries { configuration.acceptedEntries = acceptedEntries }
         configuration.acceptedLogFile = acceptedLog
         configuration.countsTitles = countTitles

@@ -11,6 +11,8 @@ struct DeviceLedger: Sendable {
         var topic: UInt16 = 0
         /// See ``AcceptedPairs/limit``.
         var rememberedPairs = SandboxLimits.rememberedPairs
+        /// Pairs for which room is made as soon as the topic is used, if they are more than its devices.
+        var expectedPairs = 0
         /// See ``AcceptedLog/limit``.
         var acceptedEntries = SandboxLimits.acceptedEntries
         /// The store's memory.
@@ -65,7 +67,7 @@ struct DeviceLedger: Sendable {
     /// Traps when the count is outside ``SandboxLimits/devices``.
     init(devices: Int, settings: Settings = Settings()) {
         population = DevicePopulation(count: devices, shares: settings.initial, seed: settings.seed)
-        memory = AcceptedPairs(limit: settings.rememberedPairs, expected: devices)
+        memory = AcceptedPairs(limit: settings.rememberedPairs, expected: max(devices, settings.expectedPairs))
         log = AcceptedLog(limit: settings.acceptedEntries)
         recorded = AcceptedChunk(limit: settings.recordedRecords)
         feedback = FeedbackList(devices: devices)

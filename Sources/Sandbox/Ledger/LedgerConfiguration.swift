@@ -13,6 +13,8 @@ public struct LedgerConfiguration: Sendable {
     public var churn = ChurnRates()
     /// Pairs of (token, mark) that each topic tells apart, 1...2²⁶. 16 bytes each at most.
     public var rememberedPairs = SandboxLimits.rememberedPairs
+    /// Pairs for which each topic makes room as soon as it is used: while it makes more, it stands still.
+    public var expectedPairs = 0
     /// Acceptances that each topic remembers in order, 1...2²⁸; 8 bytes each.
     public var acceptedEntries = SandboxLimits.acceptedEntries
     /// File for every acceptance, see `belfry sandbox accepted`; `nil` = none.
@@ -48,6 +50,7 @@ public struct LedgerConfiguration: Sendable {
         settings.storageBytes = min(storageMiB << 20 / topics, SandboxLimits.storageBytes)
         settings.recentBytes = SandboxLimits.recentBytes / topics
         settings.rememberedPairs = rememberedPairs
+        settings.expectedPairs = expectedPairs
         settings.acceptedEntries = acceptedEntries
         settings.seed = seed &+ UInt64(index) &* 0xd1b5_4a32_d192_ed03
         settings.initial = initial

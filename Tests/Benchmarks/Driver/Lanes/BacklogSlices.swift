@@ -56,8 +56,8 @@ struct BacklogSlices: Sendable {
         return rates
     }
 
-    /// The rate beside urgent notifications as a share of the rate alone: the median of neighbours. Nil: none are over.
-    var ratio: Double? {
+    /// The rates beside urgent notifications as shares of the rates alone, of the neighbours that are over.
+    var ratios: Samples {
         var ratios = Samples()
         for index in stride(from: 1, to: Self.kinds.count - 1, by: 2) {
             let pair = [index, index + 1]
@@ -66,7 +66,7 @@ struct BacklogSlices: Sendable {
             else { continue }
             ratios.add(beside / alone)
         }
-        return ratios.values.isEmpty ? nil : ratios.median
+        return ratios
     }
 
     private func bound(_ index: Int) -> Double { Double(start) + size * Double(index) }
