@@ -20,7 +20,7 @@ struct TitleCounts: Sendable, Equatable {
     /// Titles that are told apart. Notifications of further ones are not counted.
     static let limit = 1000
 
-    private static let key = Data(#""title""#.utf8)
+    private static let key = Array(#""title""#.utf8)
 
     let isCounting: Bool
     private(set) var counts: [String: Int] = [:]
@@ -31,13 +31,23 @@ struct TitleCounts: Sendable, Equatable {
 
     /// - Parameter payload: valid during the call.
     mutating func count(_ payload: UnsafeRawBufferPointer) {
-        let data = Data(payload)
-        // Most payloads are not looked at any closer, since counting is under the topic's lock.
-        guard data.range(of: Self.key) != nil else { return }
+        // Most payloads are not looked at any closer, and none is copied for that: counting is under the topic's lock.
+        guard Self.mentionsTitle(payload) else { return }
         // Fails where the alert is a plain string.
-        let decoded = try? JSONDecoder().decode(Payload.self, from: data)
+        let decoded = try? JSONDecoder().decode(Payload.self, from: Data(payload))
         guard let title = decoded?.aps?.alert?.title else { return }
         guard counts[title] != nil || counts.count < Self.limit else { return }
         counts[title, default: 0] += 1
+    }
+
+    private static func mentionsTitle(_ payload: UnsafeRawBufferPointer) -> Bool {
+        guard let base = payload.baseAddress else { return false }
+        var offset = 0
+        while let quote = memchr(base + offset, Int32(key[0]), payload.count - offset) {
+            offset = UnsafeRawPointer(quote) - base
+            if payload[offset...].starts(with: key) { return true }
+            offset += 1
+        }
+        return false
     }
 }
