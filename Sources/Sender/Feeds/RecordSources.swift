@@ -71,20 +71,28 @@ struct RecordSources {
     ///
     /// - Parameter room: the bytes that may be copied; those of the records are taken off.
     mutating func unpin(takenBefore time: MonotonicTime, room: inout Int) {
+        copiedRuns = copy(from: copiedRuns, room: &room) { $0.takenAt < time }
+    }
+
+    /// Copies the latest records out of the fetch buffers of their batch.
+    mutating func unpin(of batch: KafkaBatch) {
+        let others = runs.lastIndex { $0.batch !== batch }.map { $0 + 1 } ?? 0
+        var room = Int.max
+        _ = copy(from: others, room: &room) { _ in true }
+    }
+
+    /// Copies the records of runs that follow each other, while there is room and a run is meant.
+    ///
+    /// - Returns: the index of the first run that is not copied.
+    private mutating func copy(from start: Int, room: inout Int, while isMeant: (Run) -> Bool) -> Int {
         var copied: [Run] = []
-        var end = copiedRuns
-        while end < runs.count, runs[end].takenAt < time, room > 0 {
+        var end = start
+        while end < runs.count, room > 0, isMeant(runs[end]) {
             let run = runs[end]
-            guard !run.isCopied else {
-                room -= Self.leastBytes
-                copied.append(run)
-                end += 1
-                continue
-            }
             var taken: UInt32 = 0
             while taken < run.count, room > 0 {
                 room -= max(Self.leastBytes, run.batch[run.firstIndex + Int(taken)].value.count)
-                copied.append(run.copy(of: taken))
+                copied.append(run.isCopied ? run : run.copy(of: taken))
                 taken += 1
             }
             guard taken == run.count else {
@@ -93,28 +101,9 @@ struct RecordSources {
             }
             end += 1
         }
-        guard !copied.isEmpty else { return }
-        runs.replaceSubrange(copiedRuns..<end, with: copied)
-        copiedRuns += copied.count
-    }
-
-    /// Copies the latest records out of the fetch buffers of their batch.
-    mutating func unpin(of batch: KafkaBatch) {
-        let others = runs.lastIndex { $0.batch !== batch }.map { $0 + 1 } ?? 0
-        copy(others..<runs.count)
-    }
-
-    private mutating func copy(_ indices: Range<Int>) {
-        guard runs[indices].contains(where: { !$0.isCopied }) else { return }
-        var copied: [Run] = []
-        for run in runs[indices] {
-            if run.isCopied {
-                copied.append(run)
-                continue
-            }
-            for index in 0..<run.count { copied.append(run.copy(of: index)) }
-        }
-        runs.replaceSubrange(indices, with: copied)
+        guard !copied.isEmpty else { return start }
+        runs.replaceSubrange(start..<end, with: copied)
+        return start + copied.count
     }
 
     /// The source of a record; nil: it is forgotten.
