@@ -22,8 +22,8 @@ struct IsolationCommand: AsyncParsableCommand {
             With --scaling there is the healthy topic alone, and beside it registrations and feedback of other \
             bundles, while workers, registrars and harvesters come and go.
 
-            The embedded broker takes up to twice the session time-out until the others have what a killed worker had: \
-            of the bound of takeover_seconds that leaves a worker 2 s.
+            The embedded broker takes up to twice the session time-out, less a second, until the others have what a \
+            killed worker had: of the bound of takeover_seconds that leaves a worker 2 s.
             """,
         tables: [IsolationReport.fields, ScalingReport.changes, ScalingReport.fields]
     )
@@ -63,7 +63,7 @@ struct IsolationCommand: AsyncParsableCommand {
             before it shares out what a dead member had.
             """
     )
-    var sessionSeconds = 3
+    var sessionSeconds = 4
 
     @Option(
         help: """

@@ -9,8 +9,10 @@ struct IsolationConfiguration {
     /// Team of the key that the sandbox's certificates come with; over HTTP/2 both topics use it.
     private static let team = "BELFRYTEAM"
 
-    /// Often, because a member learns of a rebalance by its heartbeat, and the embedded broker waits for members only a
-    /// second less than a session. One that comes later, because it lets a slow topic settle first, has to join anew.
+    /// Often, because a member learns of a rebalance by its heartbeat: after half a second, as the client looks no more
+    /// often for whether one is due. Then a worker lets a slow topic settle for 1.5 s, a second beyond its confirmation
+    /// window. The embedded broker waits for members only a second less than a session: one that comes later has to
+    /// join anew, and waits as long again. So sessions are longer than 3 s.
     private static let heartbeatMilliseconds = 300
 
     var transport: PipelineTransport
