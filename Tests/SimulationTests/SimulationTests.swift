@@ -78,6 +78,7 @@ import Testing
         (withCuts, "refused records from the offset on, a suspension", [4366, 5026, 7620, 41_729]),
         (withWarmth, "a certificate that another lane sees when it was refused", [6840]),
         (withWarmth, "two copies of one record in a batch", [2_000_071, 2_002_684]),
+        (withWarmth, "a certificate that is refused shortly before a stop ends", [74_823, 76_676, 93_344]),
     ]
 
     @Test("Seeds that are known to have failed pass", arguments: known.indices)

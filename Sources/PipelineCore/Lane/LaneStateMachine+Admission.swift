@@ -1,13 +1,14 @@
 /// Limits sending while the topic does not work, or must not send.
 extension LaneStateMachine {
-    /// Changes the admission. This ends a wait for a refused topic: the breaker decides on the next attempt.
+    /// Changes the admission. This ends a wait for a refused topic or certificate: the breaker decides on the next
+    /// attempt. It may have stopped long before the refusal, for another lane, so the floor of the back-off stays.
     public mutating func admit(_ admission: Admission) {
         guard self.admission != admission else { return }
         self.admission = admission
         if admission == .none {
             retire()
-        } else if waitCause == .topic, case .waiting = phase {
-            phase = .disconnected
+        } else if waitCause == .topic, case .waiting(let until) = phase {
+            phase = .waiting(until: min(until, floorEndsAt))
         }
     }
 

@@ -46,5 +46,6 @@ extension LaneStateMachine {
             random: random
         )
         phase = .waiting(until: now + wait)
+        floorEndsAt = now + limits.backoff.floor
     }
 }

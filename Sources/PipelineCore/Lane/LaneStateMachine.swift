@@ -81,6 +81,8 @@ public struct LaneStateMachine: ~Copyable {
     var trialEndsAt: MonotonicTime?
     /// No connection is opened before this time, because a successor failed.
     var connectsFrom = MonotonicTime(nanoseconds: 0)
+    /// The end of the shortest wait after the last failure. No other wait ends before it.
+    var floorEndsAt = MonotonicTime(nanoseconds: 0)
     var restWatch = RestWatch()
     var warmth = WarmConnection()
     /// The connection, or the attempt to make it, was begun for warmth alone, and has carried nothing. Without any

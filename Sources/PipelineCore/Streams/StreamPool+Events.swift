@@ -185,9 +185,10 @@ extension StreamPool {
         if waitCause == .gateway { connectsFrom = min(connectsFrom, now + limits.backoff.floor) }
     }
 
-    /// Ends the wait for a refused credential: the breaker decides on the next attempt.
+    /// Ends the wait for a refused credential: the breaker decides on the next attempt. It may have stopped long before
+    /// the refusal, for another pool, so the floor of the back-off stays.
     public mutating func retryCredential() {
-        if waitCause == .credential { connectsFrom = MonotonicTime(nanoseconds: 0) }
+        if waitCause == .credential { connectsFrom = min(connectsFrom, floorEndsAt) }
     }
 
     /// The connections are of use.

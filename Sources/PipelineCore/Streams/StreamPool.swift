@@ -42,6 +42,8 @@ public struct StreamPool: ~Copyable {
     var waitsSince: MonotonicTime?
     /// No connection is opened before this time.
     var connectsFrom = MonotonicTime(nanoseconds: 0)
+    /// The end of the shortest wait after the last failure. No other wait ends before it.
+    var floorEndsAt = MonotonicTime(nanoseconds: 0)
     var waitCause = WaitCause.other
     /// Failures in a row, without an answer in between that shows a use.
     var failures = 0
@@ -335,5 +337,6 @@ public struct StreamPool: ~Copyable {
         )
         waitCause = cause
         connectsFrom = now + wait
+        floorEndsAt = now + limits.backoff.floor
     }
 }

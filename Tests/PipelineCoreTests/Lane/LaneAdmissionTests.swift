@@ -46,6 +46,20 @@ import Testing
         #expect(probe.wantsConnection)
     }
 
+    @Test("A probe follows a refused certificate by the floor of the back-off at the earliest, and no later")
+    func certificateRefused() {
+        probe.publish(1)
+        probe.open()
+        _ = probe.end(.certificateRefused)
+        probe.lane.admit(.none)
+        probe.lane.admit(.one)
+        let floor = probe.lane.limits.backoff.floor
+        probe.now = probe.now + (floor - .nanoseconds(1))
+        #expect(!probe.wantsConnection)
+        probe.now = probe.now + .nanoseconds(1)
+        #expect(probe.wantsConnection)
+    }
+
     @Test("A probe waits as long as any connection after the network failed")
     func failedBefore() {
         probe.publish(1)

@@ -135,6 +135,20 @@ import Testing
         #expect(probe.wanted == .reconnect)
     }
 
+    @Test("A probe, or another credential, follows a refused certificate by the floor of the back-off at the earliest")
+    func floorAfterRefusal() {
+        for renews in [false, true] {
+            let probe = PoolProbe()
+            probe.wait()
+            probe.end(probe.pool.connecting(now: probe.now), .certificateRefused)
+            if renews { probe.setEdition(1) } else { probe.pool.retryCredential() }
+            probe.pass(.seconds(1) - .nanoseconds(1))
+            #expect(probe.wanted == nil)
+            probe.pass(.nanoseconds(1))
+            #expect(probe.wanted == .reconnect)
+        }
+    }
+
     @Test("A host that speaks another protocol has read nothing: no request is suspected, and the wait is a gateway's")
     func foreignProtocol() {
         let probe = PoolProbe()
