@@ -89,7 +89,7 @@ check: deps ## build and test TARGET=name alone, with what it stands on: after a
 	@export BELFRY_CHECK='$(TARGET)'; swift build --scratch-path $(CHECK_BUILD) -j $(JOBS) \
 	    -debug-info-format none --product belfryPackageTests 2> >(awk '$(UNDECLARED)' >&2)
 	@mkdir -p .build
-	@Tests/run.sh $(CHECK_BUILD)/debug/belfryPackageTests.xctest '$(if $(FILTER),$(FILTER),.)'
+	@Tests/run.sh $(CHECK_BUILD)/debug/belfryPackageTests.xctest '$(FILTER)'
 
 demo: program ## run the whole story from Kafka to a device and back, and check the books
 	@$(BIN)/belfry demo $(if $(KAFKA),--kafka '$(KAFKA)') $(if $(REDIS),--redis '$(REDIS)') $(ARGS)

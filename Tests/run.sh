@@ -46,13 +46,17 @@ else
     rules+="|^(?:$mixed)Tests\\.(?!\\w+ServerTests\\b)"
     listed=$("$bundle" --testing-library swift-testing --list-tests)
     # Rules take what the others leave: those must not be late at a socket for their sake.
-    (renice -n 10 "$BASHPID" > /dev/null && run rules --filter "$rules") &
+    computing=
+    if grep -qP "$rules" <<< "$listed"; then
+        (renice -n 10 "$BASHPID" > /dev/null && run rules --filter "$rules") &
+        computing=$!
+    fi
     # The program as a whole first: its suites take longest. They are one suite to the library.
     # shellcheck disable=SC2016
-    grep -vP "$rules" <<< "$listed" | sed -E 's,^(IntegrationTests\.[^/]+/[^/]+|[^/]+).*,\1,' | sort -u |
+    { grep -vP "$rules" <<< "$listed" || true; } | sed -E 's,^(IntegrationTests\.[^/]+/[^/]+|[^/]+).*,\1,' | sort -u |
         awk '{ print !/^IntegrationTests/, $0 }' | sort -s -n -k 1,1 | cut -d ' ' -f 2- |
-        xargs -d '\n' -n 1 -P "$together" bash -c 'set -euo pipefail; suite "$1"' suite || result=$?
-    wait "$!" || result=$?
+        xargs -r -d '\n' -n 1 -P "$together" bash -c 'set -euo pipefail; suite "$1"' suite || result=$?
+    [[ -z $computing ]] || wait "$computing" || result=$?
 fi
 
 for each in "$logs"/*.log; do

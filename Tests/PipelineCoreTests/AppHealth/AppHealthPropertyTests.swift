@@ -7,7 +7,7 @@ import Testing
 @Suite struct AppHealthPropertyTests {
     @Test(
         "With events in any order one shard probes at most, none too early, and each tombstone has its own acceptance",
-        arguments: 0..<60 as Range<UInt64>
+        arguments: trials(60)
     )
     func anything(seed: UInt64) {
         var world = HealthWorld(seed: seed, accepts: true)

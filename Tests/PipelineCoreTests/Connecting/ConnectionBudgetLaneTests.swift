@@ -47,7 +47,7 @@ import Testing
 
     @Test(
         "A lane that waits is passed over nine times at most, and the most urgent one only for that",
-        arguments: 0..<100
+        arguments: trials(100)
     )
     func shares(seed: UInt64) {
         var random = SeededGenerator(seed: seed)

@@ -10,7 +10,7 @@ import Testing
 
     @Test(
         "Every question at any time, in one lane or several, gets the answer of a rule that looks at all topics",
-        arguments: 0..<90
+        arguments: trials(90)
     )
     func sameAnswers(seed: UInt64) {
         var random = SeededGenerator(seed: seed)

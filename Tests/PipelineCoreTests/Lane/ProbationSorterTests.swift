@@ -1,10 +1,11 @@
 import APNsProtocol
+import TestSupport
 import Testing
 
 @testable import PipelineCore
 
 @Suite struct ProbationSorterTests {
-    @Test("After any moves each notification has one outcome, and no token overtakes itself", arguments: 0..<400)
+    @Test("After any moves each notification has one outcome, and no token overtakes itself", arguments: trials(400))
     func order(seed: UInt64) {
         var options = ProbationWorld.Options()
         options.fails = seed % 3 == 2

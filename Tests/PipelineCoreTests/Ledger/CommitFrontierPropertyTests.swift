@@ -44,7 +44,7 @@ import Testing
 
     @Test(
         "A restart from the commit sends everything undone, and nothing done when the metadata fits",
-        arguments: 1...150
+        arguments: trials(150)
     )
     func restarts(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)

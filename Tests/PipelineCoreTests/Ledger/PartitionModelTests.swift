@@ -7,7 +7,7 @@ import Testing
 @Suite struct PartitionModelTests {
     @Test(
         "Each record is taken in once, in order; a take-over skips what is done and repeats nothing said to be done",
-        arguments: 0..<150 as Range<UInt64>
+        arguments: trials(150)
     )
     func run(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)

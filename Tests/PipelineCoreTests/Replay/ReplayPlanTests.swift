@@ -165,7 +165,7 @@ struct ReplayPlanTests {
 
     @Test("Records applied within the window are at or above its start; records long gone are not repeated for ever")
     func windowProperty() {
-        for seed in 0..<100 as Range<UInt64> {
+        for seed in trials(100) {
             var random = SeededGenerator(seed: seed)
             var window = ReplayWindow(length: .seconds(64))
             var applied: [(offset: Int64, at: UInt64, elapsed: UInt64)] = []

@@ -71,7 +71,7 @@ import Testing
 
     @Test(
         "It never holds more than its limit, forgets the oldest first, and else what a list would say",
-        arguments: 1...40 as ClosedRange<UInt64>
+        arguments: trials(40)
     )
     func againstList(seed: UInt64) {
         struct Known {
