@@ -63,7 +63,7 @@ struct IsolationCommand: AsyncParsableCommand {
             before it shares out what a dead member had.
             """
     )
-    var sessionSeconds = 4
+    var sessionSeconds = 3
 
     @Option(
         help: """

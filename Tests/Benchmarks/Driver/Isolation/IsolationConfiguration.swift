@@ -10,9 +10,9 @@ struct IsolationConfiguration {
     private static let team = "BELFRYTEAM"
 
     /// Often, because a member learns of a rebalance by its heartbeat: after half a second, as the client looks no more
-    /// often for whether one is due. Then a worker lets a slow topic settle for 1.5 s, a second beyond its confirmation
-    /// window. The embedded broker waits for members only a second less than a session: one that comes later has to
-    /// join anew, and waits as long again. So sessions are longer than 3 s.
+    /// often for whether one is due. Then a worker lets a slow app settle for a second beyond its confirmation window.
+    /// The embedded broker waits for members only a second less than a session, 2 s: one that comes later has to join
+    /// anew, and waits as long again. So the window is short, too.
     private static let heartbeatMilliseconds = 300
 
     var transport: PipelineTransport
@@ -52,7 +52,7 @@ struct IsolationConfiguration {
             redis: {url: "redis://127.0.0.1:\(redisPort)"}
             environments: {\(environments.joined(separator: ", "))}
             certificates: {directory: pki}
-            worker: {shards: \(shards), connections-per-topic: 2, confirmation-window: 500ms, \
+            worker: {shards: \(shards), connections-per-topic: 2, confirmation-window: 300ms, \
             max-uncommitted: \(queue)\(worker)}
             harvester: {interval: 1s, lease: 5s}
             outcomes: failures
