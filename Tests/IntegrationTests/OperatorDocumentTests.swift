@@ -6,7 +6,8 @@ extension IntegrationTests {
     /// The commands that the pages of Deploy tell operators to type.
     struct OperatorDocumentTests {
         static let pages = [
-            "README", "RUN", "LANES", "CHANGES", "OPERATE", "REDIS", "CONFIGURATION", "MONITORING", "RUNBOOK",
+            "README", "RUN", "LANES", "CHANGES", "OPERATE", "REDIS", "CONFIGURATION", "MONITORING",
+            "TROUBLESHOOTING", "RUNBOOK",
         ].map { "Deploy/\($0).md" }
 
         /// All pages, one after the other.
