@@ -1,7 +1,7 @@
 /// Limits sending while the topic does not work, or must not send.
 extension LaneStateMachine {
     /// Changes the admission. This ends a wait for a refused topic or certificate: the breaker decides on the next
-    /// attempt. It may have stopped long before the refusal, for another lane, so the floor of the back-off stays.
+    /// attempt. It may have stopped long before the refusal, for another lane, so the floor after a failure stays.
     public mutating func admit(_ admission: Admission) {
         guard self.admission != admission else { return }
         self.admission = admission

@@ -81,7 +81,7 @@ public struct LaneStateMachine: ~Copyable {
     var trialEndsAt: MonotonicTime?
     /// No connection is opened before this time, because a successor failed.
     var connectsFrom = MonotonicTime(nanoseconds: 0)
-    /// The end of the shortest wait after the last failure. No other wait ends before it.
+    /// The end of the shortest wait after the last failure: a wait that is ended early lasts until then.
     var floorEndsAt = MonotonicTime(nanoseconds: 0)
     var restWatch = RestWatch()
     var warmth = WarmConnection()

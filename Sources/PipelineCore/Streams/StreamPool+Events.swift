@@ -186,7 +186,7 @@ extension StreamPool {
     }
 
     /// Ends the wait for a refused credential: the breaker decides on the next attempt. It may have stopped long before
-    /// the refusal, for another pool, so the floor of the back-off stays.
+    /// the refusal, for another pool, so the floor after a failure stays.
     public mutating func retryCredential() {
         if waitCause == .credential { connectsFrom = min(connectsFrom, floorEndsAt) }
     }

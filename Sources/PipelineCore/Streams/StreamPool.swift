@@ -42,7 +42,7 @@ public struct StreamPool: ~Copyable {
     var waitsSince: MonotonicTime?
     /// No connection is opened before this time.
     var connectsFrom = MonotonicTime(nanoseconds: 0)
-    /// The end of the shortest wait after the last failure. No other wait ends before it.
+    /// The end of the shortest wait after the last failure: a wait that is ended early lasts until then.
     var floorEndsAt = MonotonicTime(nanoseconds: 0)
     var waitCause = WaitCause.other
     /// Failures in a row, without an answer in between that shows a use.

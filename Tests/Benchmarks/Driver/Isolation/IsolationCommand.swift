@@ -23,7 +23,7 @@ struct IsolationCommand: AsyncParsableCommand {
             bundles, while workers, registrars and harvesters come and go.
 
             The embedded broker takes up to twice the session time-out, less a second, until the others have what a \
-            killed worker had: of the bound of takeover_seconds that leaves a worker 2 s.
+            killed worker had: of the bound of takeover_seconds that leaves a worker 3 s.
             """,
         tables: [IsolationReport.fields, ScalingReport.changes, ScalingReport.fields]
     )
