@@ -1,4 +1,3 @@
-import TestSupport
 import Testing
 
 @testable import PipelineCore
@@ -35,21 +34,21 @@ import Testing
 
     @Test("A peer that acknowledges nothing any more is found dead, no token is blamed, all ends and nothing is lost")
     func deadPeers() {
-        run(trials(150), .init(acknowledges: true, deafens: true))
-        run(trials(50), .init(policy: .giveUp, acknowledges: true, deafens: true))
-        run(trials(50), .init(acknowledges: true, retires: true, poisons: true, deafens: true))
+        run(1...150, .init(acknowledges: true, deafens: true))
+        run(1...50, .init(policy: .giveUp, acknowledges: true, deafens: true))
+        run(1...50, .init(acknowledges: true, retires: true, poisons: true, deafens: true))
     }
 
     @Test("A notification on which the gateway closes without a word is refused, and no other one for its sake")
     func poison() {
-        run(trials(100), .init(poisons: true))
-        run(trials(50), .init(acknowledges: true, revokes: true, poisons: true))
-        run(trials(50), .init(isPunctual: false, revokes: true, poisons: true))
+        run(1...100, .init(poisons: true))
+        run(1...50, .init(acknowledges: true, revokes: true, poisons: true))
+        run(1...50, .init(isPunctual: false, revokes: true, poisons: true))
     }
 
     @Test("A punctual gateway loses nothing, confirmed and presumed are true, order holds", arguments: [false, true])
     func punctual(revokes: Bool) {
-        run(trials(400), .init(revokes: revokes))
+        run(1...400, .init(revokes: revokes))
     }
 
     @Test(
@@ -57,33 +56,33 @@ import Testing
         arguments: UnknownFatePolicy.allCases
     )
     func acknowledged(policy: UnknownFatePolicy) {
-        run(trials(300), .init(policy: policy, acknowledges: true))
-        run(trials(100), .init(policy: policy, acknowledges: true, revokes: true))
+        run(1...300, .init(policy: policy, acknowledges: true))
+        run(1...100, .init(policy: policy, acknowledges: true, revokes: true))
     }
 
     @Test("Notifications waiting for a refused token are silenced once and never sent; the others keep their promises")
     func remembers() {
-        run(trials(200), .init(tokens: 40, remembers: true))
-        run(trials(100), .init(acknowledges: true, revokes: true, tokens: 40, remembers: true))
-        run(trials(100), .init(isPunctual: false, isHonest: false, revokes: true, tokens: 40, remembers: true))
+        run(1...200, .init(tokens: 40, remembers: true))
+        run(1...100, .init(acknowledges: true, revokes: true, tokens: 40, remembers: true))
+        run(1...100, .init(isPunctual: false, isHonest: false, revokes: true, tokens: 40, remembers: true))
     }
 
     @Test("With sentinels, answered or not, confirmed and presumed are true, nothing follows one, and all ends")
     func sentinels() {
         for policy in UnknownFatePolicy.allCases {
-            run(trials(200), .init(policy: policy, retires: true))
-            run(trials(100), .init(policy: policy, acknowledges: true, revokes: true, retires: true))
+            run(1...200, .init(policy: policy, retires: true))
+            run(1...100, .init(policy: policy, acknowledges: true, revokes: true, retires: true))
         }
-        run(trials(200), .init(isPunctual: false, revokes: true, retires: true))
-        run(trials(100), .init(isPunctual: false, isHonest: false, acknowledges: true, retires: true, remembers: true))
+        run(1...200, .init(isPunctual: false, revokes: true, retires: true))
+        run(1...100, .init(isPunctual: false, isHonest: false, acknowledges: true, retires: true, remembers: true))
     }
 
     @Test("By the other policies each has one outcome, and nothing is accepted twice after it was given up")
     func otherPolicies() {
-        run(trials(200), .init(policy: .presume))
-        run(trials(200), .init(policy: .giveUp))
-        run(trials(100), .init(policy: .presume, revokes: true))
-        run(trials(100), .init(policy: .giveUp, revokes: true))
+        run(1...200, .init(policy: .presume))
+        run(1...200, .init(policy: .giveUp))
+        run(1...100, .init(policy: .presume, revokes: true))
+        run(1...100, .init(policy: .giveUp, revokes: true))
     }
 
     @Test(
@@ -91,8 +90,8 @@ import Testing
         arguments: [false, true]
     )
     func late(revokes: Bool) {
-        run(trials(400), .init(isPunctual: false, revokes: revokes))
-        run(trials(200), .init(isPunctual: false, acknowledges: true, revokes: revokes))
+        run(1...400, .init(isPunctual: false, revokes: revokes))
+        run(1...200, .init(isPunctual: false, acknowledges: true, revokes: revokes))
     }
 
     @Test(
@@ -100,8 +99,8 @@ import Testing
         arguments: [false, true]
     )
     func dishonest(isPunctual: Bool) {
-        run(trials(300), .init(isPunctual: isPunctual, isHonest: false))
-        run(trials(100), .init(policy: .presume, isPunctual: isPunctual, isHonest: false, revokes: true))
-        run(trials(100), .init(policy: .giveUp, isPunctual: isPunctual, isHonest: false, revokes: true))
+        run(1...300, .init(isPunctual: isPunctual, isHonest: false))
+        run(1...100, .init(policy: .presume, isPunctual: isPunctual, isHonest: false, revokes: true))
+        run(1...100, .init(policy: .giveUp, isPunctual: isPunctual, isHonest: false, revokes: true))
     }
 }
